@@ -1,0 +1,1 @@
+"""Triton kernels, their float64 references and their CPU twin."""

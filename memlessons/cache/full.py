@@ -1,0 +1,128 @@
+"""The simplest memory: a slot for every token, position by position, allocated once."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from memlessons.cache.errors import CacheFull, CannotLoad, NotHeld
+from memlessons.cache.protocol import View
+from memlessons.plan import Store
+
+
+class FullMemory:
+    """All tokens of B rows: `k` and `v` are `[B, kv_heads, capacity, width]`, slot = position.
+
+    Heads first, so that one head's keys lie together and a decode step reads them as one stream.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        batch: int,
+        capacity: int,
+        key_dtype: torch.dtype,
+        value_dtype: torch.dtype,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.store = store
+        self.capacity = capacity
+        shape = (batch, store.kv_heads, capacity)
+        self.k = torch.empty(*shape, store.key_width, dtype=key_dtype, device=device)
+        self.v = torch.empty(*shape, store.value_width, dtype=value_dtype, device=device)
+        self.lengths = torch.zeros(batch, dtype=torch.int32, device=device)
+        self.host_lengths = [0] * batch
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        return (self.k, self.v)
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(
+            t[row, :, :length].numel() * t.element_size()
+            for t in self.tensors()
+            for row, length in enumerate(self.host_lengths)
+        )
+
+    @property
+    def allocated_bytes(self) -> int:
+        storages = {s.data_ptr(): s.nbytes() for s in (t.untyped_storage() for t in self.tensors())}
+        return sum(storages.values())
+
+    def write(self, k: Tensor | None, v: Tensor | None, counts: Sequence[int]) -> View:
+        if k is None or v is None:
+            raise ValueError("a full memory stores keys and values: neither k nor v may be None")
+        self._check_shapes(k, v, counts)
+        ends = [start + count for start, count in zip(self.host_lengths, counts, strict=True)]
+        if max(ends) > self.capacity:
+            raise CacheFull(f"{max(ends)} tokens, but room for {self.capacity}: allocate with a larger capacity")
+        if len(set(self.host_lengths)) == 1 and len(set(counts)) == 1:
+            span = slice(self.host_lengths[0], ends[0])
+            self.k[:, :, span] = k[:, :, : counts[0]]
+            self.v[:, :, span] = v[:, :, : counts[0]]
+        else:
+            for row, (start, count) in enumerate(zip(self.host_lengths, counts, strict=True)):
+                self.k[row, :, start : start + count] = k[row, :, :count]
+                self.v[row, :, start : start + count] = v[row, :, :count]
+        longest = max(ends)
+        added = torch.tensor(counts, dtype=torch.int32, device=self.lengths.device)
+        return View(self.k[:, :, :longest], self.v[:, :, :longest], self.lengths + added, tuple(ends))
+
+    def _check_shapes(self, k: Tensor, v: Tensor, counts: Sequence[int]) -> None:
+        rows, heads, capacity, _ = self.k.shape
+        if len(counts) != rows or min(counts) < 0 or max(counts) > k.shape[2]:
+            raise ValueError(f"counts={list(counts)}: needs {rows} numbers from 0 to the {k.shape[2]} tokens given")
+        for name, given, kept in (("k", k, self.k), ("v", v, self.v)):
+            want = (rows, heads, k.shape[2], kept.shape[3])
+            if tuple(given.shape) != want:
+                raise ValueError(f"{name} has shape {tuple(given.shape)}, this memory takes {want}")
+
+    def commit(self, counts: Sequence[int]) -> None:
+        self._set([start + count for start, count in zip(self.host_lengths, counts, strict=True)])
+
+    def keepable(self, lengths: Sequence[int]) -> list[int]:
+        return [min(have, max(want, 0)) for have, want in zip(self.host_lengths, lengths, strict=True)]
+
+    def truncate(self, lengths: Sequence[int]) -> list[int]:
+        kept = self.keepable(lengths)
+        self._set(kept)
+        return kept
+
+    def _set(self, lengths: list[int]) -> None:
+        self.host_lengths = lengths
+        self.lengths.copy_(torch.tensor(lengths, dtype=torch.int32))
+
+    def export(self, row: int, tokens: range) -> dict[str, Tensor]:
+        if tokens.step != 1 or tokens.start < 0 or tokens.stop > self.host_lengths[row]:
+            raise NotHeld(f"row {row} holds tokens 0 to {self.host_lengths[row]}, not {tokens}")
+        span = slice(tokens.start, tokens.stop)
+        return {"k": self.k[row, :, span].clone(), "v": self.v[row, :, span].clone()}
+
+    def check_load(self, row: int, tokens: range, parts: Mapping[str, Tensor]) -> None:
+        if tokens.step != 1 or tokens.start != self.host_lengths[row]:
+            raise CannotLoad(f"row {row} holds {self.host_lengths[row]} tokens: cannot take {tokens} next")
+        if tokens.stop > self.capacity:
+            raise CacheFull(f"tokens up to {tokens.stop}, but room for {self.capacity}")
+        for name, kept in (("k", self.k), ("v", self.v)):
+            want = (kept.shape[1], len(tokens), kept.shape[3])
+            part = parts.get(name)
+            if part is None or tuple(part.shape) != want or part.dtype != kept.dtype:
+                have = None if part is None else (tuple(part.shape), part.dtype)
+                raise CannotLoad(f"part {name!r} is {have}, this memory needs {(want, kept.dtype)}")
+
+    def load(self, row: int, tokens: range, parts: Mapping[str, Tensor]) -> None:
+        self.check_load(row, tokens, parts)
+        span = slice(tokens.start, tokens.stop)
+        self.k[row, :, span] = parts["k"]
+        self.v[row, :, span] = parts["v"]
+        self._set([tokens.stop if i == row else n for i, n in enumerate(self.host_lengths)])
+
+    def fork(self, row: int, into: int) -> None:
+        length = self.host_lengths[row]
+        for t in self.tensors():
+            t[into, :, :length] = t[row, :, :length]
+        self._set([length if i == into else n for i, n in enumerate(self.host_lengths)])
+
+    def clear(self, rows: Sequence[int]) -> None:
+        gone = set(rows)
+        self._set([0 if i in gone else n for i, n in enumerate(self.host_lengths)])

@@ -1,0 +1,150 @@
+"""A decoder whose checkpoint owns the shapes and whose plan owns the storage."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear, rms_norm, silu
+
+from memlessons.cache import ConversationState, allocate
+from memlessons.errors import MemlessonsError
+from memlessons.model.attention import attend, attend_all
+from memlessons.model.config import DecoderConfig
+from memlessons.model.rope import Rope, rotate
+from memlessons.plan import MemoryPlan
+
+Sees = Callable[[int, Tensor, Tensor], Tensor]
+
+
+class WrongWeights(MemlessonsError, ValueError):
+    """Weights that do not belong to this configuration: a name missing, left over, or of another shape."""
+
+
+class Reading(NamedTuple):
+    """One pass without a memory: `logits` `[T, vocabulary]`, `states` `[layers + 1, T, hidden]`.
+
+    `states[0]` is the embedding, `states[i]` what layer i (counted from one) hands on.
+    """
+
+    logits: Tensor
+    states: Tensor
+
+
+class Decoder:
+    """A pre-norm decoder with RoPE, grouped-query attention and a gated feed-forward (Llama's design).
+
+    Projections that read the same input are one matrix: `qkv` and `gate_up`.
+    """
+
+    def __init__(self, config: DecoderConfig, plan: MemoryPlan) -> None:
+        plan.check(config)
+        self.config = config
+        self.plan = plan
+        self.weights: dict[str, Tensor] = {}
+        self.dtype = torch.float32
+        self.device = torch.device("cpu")
+
+    def load_weights(
+        self,
+        weights: Mapping[str, Tensor],
+        dtype: torch.dtype | None = None,
+        device: torch.device | str = "cpu",
+    ) -> "Decoder":
+        """Take these weights; WrongWeights names the first one that is missing, extra or misshapen."""
+        shapes = self.config.weight_shapes()
+        for name, shape in shapes.items():
+            if name not in weights:
+                raise WrongWeights(f"weight {name!r} {shape} is missing")
+            if tuple(weights[name].shape) != shape:
+                raise WrongWeights(
+                    f"weight {name!r} has shape {tuple(weights[name].shape)}, the model needs {shape}"
+                )
+        extra = sorted(set(weights) - set(shapes))
+        if extra:
+            raise WrongWeights(f"weight {extra[0]!r} does not belong to this model")
+        self.dtype = dtype or weights["embed"].dtype
+        self.device = torch.device(device)
+        self.weights = {name: w.to(dtype=self.dtype, device=self.device) for name, w in weights.items()}
+        c = self.config
+        self.rope = Rope(c.head_width, c.rope_base, c.context_tokens, self.dtype, self.device)
+        self._layers = [self._layer_weights(i) for i in range(c.layers)]
+        return self
+
+    def _layer_weights(self, index: int) -> dict[str, Tensor]:
+        prefix = f"layers.{index}."
+        return {name[len(prefix) :]: w for name, w in self.weights.items() if name.startswith(prefix)}
+
+    def new_state(self, batch: int = 1, capacity: int | None = None) -> ConversationState:
+        """Empty memory as the plan says, in this decoder's dtype, for up to `capacity` tokens a row."""
+        return allocate(self.plan, batch, capacity or self.config.context_tokens, self.dtype, self.device)
+
+    @torch.inference_mode()
+    def forward(
+        self, tokens: Tensor, state: ConversationState, counts: list[int] | None = None, *, last: bool = False
+    ) -> Tensor:
+        """Read the next tokens of each row into memory; logits `[B, T, vocabulary]`.
+
+        `tokens` is int64 `[B, T]`; row b brings its first `counts[b]` (all, if not given); what stands
+        behind is padding and its logits mean nothing. With `last`, only each row's last logits
+        `[B, 1, vocabulary]`. An error leaves the memory as it was.
+        """
+        batch, length = tokens.shape
+        counts = [length] * batch if counts is None else counts
+        starts = state.lengths
+        state.reserve(counts)
+        cos, sin = self.rope.at(starts, length)
+        x = self.weights["embed"][tokens.to(self.device)]
+        for layer, (memory,) in zip(self._layers, state.layers, strict=True):
+            q, k, v = self._project(layer, x, cos, sin)
+            view = memory.write(k, v, counts)
+            x = self._finish(layer, x, attend(q, view, counts, scale=self.config.head_width**-0.5))
+        state.commit(counts)
+        if last:
+            ends = torch.tensor([max(count - 1, 0) for count in counts], device=x.device)
+            x = x[torch.arange(batch, device=x.device), ends][:, None]
+        return self._logits(x)
+
+    @torch.inference_mode()
+    def read(self, tokens: Tensor, sees: Sees | None = None) -> Reading:
+        """Read `tokens` `[T]` at once, without a memory, and keep what every layer hands on.
+
+        `sees(layer, query, key)` says which positions a query may look at: `query` is `[T, 1]`, `key`
+        `[1, T]`, the answer a bool `[T, T]`; None is causal. A query that may see nothing gets zeros.
+        """
+        count = tokens.shape[0]
+        cos, sin = self.rope.at([0], count)
+        query = torch.arange(count, device=self.device)[:, None]
+        key = query.T
+        x = self.weights["embed"][tokens.to(self.device)][None]
+        states = [x[0]]
+        for i, layer in enumerate(self._layers):
+            q, k, v = self._project(layer, x, cos, sin)
+            mask = key <= query if sees is None else sees(i, query, key).to(torch.bool)
+            heads = attend_all(q, k, v, mask, scale=self.config.head_width**-0.5)
+            x = self._finish(layer, x, heads)
+            states.append(x[0])
+        return Reading(self._logits(x)[0], torch.stack(states))
+
+    def _project(
+        self, w: dict[str, Tensor], x: Tensor, cos: Tensor, sin: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, heads first: `[B, heads, T, head_width]`; queries and keys rotated."""
+        c = self.config
+        fused = linear(self._norm(x, w["attn_norm"]), w["qkv"])
+        heads = fused.view(*x.shape[:2], -1, c.head_width).transpose(1, 2)
+        turned = rotate(heads[:, : c.query_heads + c.kv_heads], cos, sin)
+        return turned[:, : c.query_heads], turned[:, c.query_heads :], heads[:, c.query_heads + c.kv_heads :]
+
+    def _finish(self, w: dict[str, Tensor], x: Tensor, heads: Tensor) -> Tensor:
+        """What follows attention in a layer: the output projection and the feed-forward."""
+        x = x + linear(heads.transpose(1, 2).reshape(*x.shape[:2], -1), w["out"])
+        gate, up = linear(self._norm(x, w["ffn_norm"]), w["gate_up"]).chunk(2, dim=-1)
+        return x + linear(silu(gate) * up, w["down"])
+
+    def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
+        return rms_norm(x, (self.config.hidden,), weight, self.config.norm_eps)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        unembed = self.weights["embed" if self.config.tied else "unembed"]
+        return linear(self._norm(x, self.weights["final_norm"]), unembed)

@@ -1,0 +1,32 @@
+"""What the weights take: half of every answer about memory."""
+
+from dataclasses import dataclass
+
+from memlessons.plan.errors import InvalidPlan, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of a model: bytes as stored, parameters, and how many a token touches.
+
+    `active_parameters` is less than `parameters` for a mixture of experts; `source` says where the
+    numbers are from.
+    """
+
+    stored_bytes: int
+    parameters: int
+    active_parameters: int
+    source: str
+
+    def __post_init__(self) -> None:
+        for name in ("stored_bytes", "parameters", "active_parameters"):
+            whole(f"Weights.{name}", getattr(self, name), least=1)
+        if self.active_parameters > self.parameters:
+            raise InvalidPlan(
+                f"Weights.active_parameters={self.active_parameters}: more than parameters={self.parameters}"
+            )
+
+    @property
+    def active_bytes(self) -> int:
+        """Bytes of the weights one token touches, at the stored bytes per parameter."""
+        return -(-self.stored_bytes * self.active_parameters // self.parameters)
