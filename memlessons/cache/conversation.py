@@ -8,7 +8,7 @@ from torch import Tensor
 from memlessons.cache.errors import CacheFull, FormNotBuilt, NotHeld
 from memlessons.cache.full import FullMemory
 from memlessons.cache.protocol import TokenMemory
-from memlessons.plan import Format, Layer, MemoryPlan, Store
+from memlessons.plan import Format, Layer, MemoryPlan
 
 _DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -92,7 +92,8 @@ class ConversationState:
 
     def fork(self, row: int, into: int) -> None:
         """Make row `into` remember what `row` does."""
-        self._row(row), self._row(into)
+        self._row(row)
+        self._row(into)
         for m in self.memories():
             m.fork(row, into)
 
@@ -128,13 +129,20 @@ def allocate(
     if batch < 1 or capacity < 1:
         raise ValueError(f"batch={batch}, capacity={capacity}: both must be at least 1")
     if plan.page_tokens != 1:
-        raise FormNotBuilt(f"page_tokens={plan.page_tokens}: paged memory is not built yet; use with_pages(1)")
+        raise FormNotBuilt(
+            f"page_tokens={plan.page_tokens}: paged memory is not built yet; use with_pages(1)"
+        )
     for i, layer in enumerate(plan.layers):
         _check_built(i, layer)
     layers = tuple(
         tuple(
             FullMemory(
-                store, batch, capacity, dtype or _dtype(store.key_format), dtype or _dtype(store.value_format), device
+                store,
+                batch,
+                capacity,
+                dtype or _dtype(store.key_format),
+                dtype or _dtype(store.value_format),
+                device,
             )
             for store in layer.stores
         )
@@ -149,11 +157,15 @@ def _check_built(index: int, layer: Layer) -> None:
     for store in layer.stores:
         full = store.role == "self" and store.grows_with == "tokens" and store.stride == 1 and not store.state
         if not full or store.window is not None or store.block is not None or store.rope == "on_read":
-            raise FormNotBuilt(f"layer {index}: no live form yet for {store}; full self-attention stores have one")
+            raise FormNotBuilt(
+                f"layer {index}: no live form yet for {store}; full self-attention stores have one"
+            )
 
 
 def _dtype(format: Format) -> torch.dtype:
     try:
         return _DTYPES[format.name]
     except KeyError:
-        raise FormNotBuilt(f"format {format.name!r} has no live form yet; {', '.join(_DTYPES)} have") from None
+        raise FormNotBuilt(
+            f"format {format.name!r} has no live form yet; {', '.join(_DTYPES)} have"
+        ) from None

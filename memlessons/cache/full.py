@@ -55,7 +55,9 @@ class FullMemory:
         self._check_shapes(k, v, counts)
         ends = [start + count for start, count in zip(self.host_lengths, counts, strict=True)]
         if max(ends) > self.capacity:
-            raise CacheFull(f"{max(ends)} tokens, but room for {self.capacity}: allocate with a larger capacity")
+            raise CacheFull(
+                f"{max(ends)} tokens, but room for {self.capacity}: allocate with a larger capacity"
+            )
         if len(set(self.host_lengths)) == 1 and len(set(counts)) == 1:
             span = slice(self.host_lengths[0], ends[0])
             self.k[:, :, span] = k[:, :, : counts[0]]
@@ -69,9 +71,11 @@ class FullMemory:
         return View(self.k[:, :, :longest], self.v[:, :, :longest], self.lengths + added, tuple(ends))
 
     def _check_shapes(self, k: Tensor, v: Tensor, counts: Sequence[int]) -> None:
-        rows, heads, capacity, _ = self.k.shape
+        rows, heads = self.k.shape[:2]
         if len(counts) != rows or min(counts) < 0 or max(counts) > k.shape[2]:
-            raise ValueError(f"counts={list(counts)}: needs {rows} numbers from 0 to the {k.shape[2]} tokens given")
+            raise ValueError(
+                f"counts={list(counts)}: needs {rows} numbers from 0 to the {k.shape[2]} tokens given"
+            )
         for name, given, kept in (("k", k, self.k), ("v", v, self.v)):
             want = (rows, heads, k.shape[2], kept.shape[3])
             if tuple(given.shape) != want:

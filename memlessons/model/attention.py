@@ -51,7 +51,7 @@ def _many(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 
 
 def attend_all(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, scale: float) -> Tensor:
-    """Queries `[B, query_heads, T, D]` over keys and values `[B, kv_heads, S, D]`; the fused attention of torch.
+    """Torch's fused attention: queries `[B, query_heads, T, D]`, keys and values `[B, kv_heads, S, D]`.
 
     `mask` is bool `[T, S]`, True where a query may look; None is causal and needs T = S. The group is a
     dimension of stride 0, so K and V are read as they lie, not repeated for each query head.

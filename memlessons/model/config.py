@@ -110,7 +110,8 @@ class DecoderConfig:
         rope_width = stated("rope.dimension_count", width)
         if rope_width != width or stated("attention.value_length", width) != width:
             raise InvalidConfig(
-                f"llama.rope.dimension_count={rope_width}: must be the head width {width}, as the value width must"
+                f"llama.rope.dimension_count={rope_width}: must be the head width {width}, "
+                "and so must attention.value_length"
             )
         scaling = metadata.get("llama.rope.scaling.type", "none")
         if scaling != "none":

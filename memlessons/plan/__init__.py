@@ -4,7 +4,7 @@ Pure Python: imports neither torch nor numpy, so it starts in milliseconds and r
 """
 
 from memlessons.plan.errors import InvalidPlan, PlanMismatch
-from memlessons.plan.formats import BF16, F16, F32, F64, FP8, FORMATS, INT4, INT8, Format
+from memlessons.plan.formats import BF16, F16, F32, F64, FORMATS, FP8, INT4, INT8, Format
 from memlessons.plan.layer import Layer
 from memlessons.plan.memory_plan import MemoryPlan
 from memlessons.plan.presets import Preset, full_attention

@@ -22,18 +22,26 @@ def _each_store(layers: Layers, roles: Sequence[str], edit: Callable[[Layer, Sto
 
 
 def with_kv_heads(layers: Layers, kv_heads: int) -> Layers:
+    """So many key and value heads in each self-attention store."""
     whole("kv_heads", kv_heads, least=1)
     return _each_store(layers, ("self",), lambda _, s: replace(s, kv_heads=kv_heads))
 
 
 def with_latent(layers: Layers, rank: int, rope_width: int) -> Layers:
+    """A latent in place of keys and values: rank numbers, and `rope_width` that carry the position."""
     whole("rank", rank, least=1)
     whole("rope_width", rope_width)
 
     def latent(_: Layer, s: Store) -> Store:
         width = rank + rope_width
         return replace(
-            s, role="latent", kv_heads=1, key_width=width, value_width=0, rope_width=rope_width, divides="nothing"
+            s,
+            role="latent",
+            kv_heads=1,
+            key_width=width,
+            value_width=0,
+            rope_width=rope_width,
+            divides="nothing",
         )
 
     return _each_store(layers, ("self",), latent)
@@ -42,6 +50,7 @@ def with_latent(layers: Layers, rank: int, rope_width: int) -> Layers:
 def with_window(
     layers: Layers, pattern: int | Sequence[bool] | None, size: int, sinks: int, slack: int
 ) -> Layers:
+    """Windows of `size` in the layers that `pattern` does not make global."""
     whole("size", size, least=1)
     if pattern is None:
         is_global = [False] * len(layers)
@@ -65,6 +74,7 @@ def with_window(
 
 
 def with_format(layers: Layers, key: Format, value: Format) -> Layers:
+    """These formats for everything that attention reads."""
     return _each_store(
         layers,
         ("self", "latent", "cross"),
@@ -114,7 +124,9 @@ def _last_owners(kinds: Sequence[object], readers: int) -> list[int]:
     for i in range(max(own, 0), len(kinds)):
         of_kind = [j for j in range(max(own, 0)) if kinds[j] == kinds[i]]
         if not of_kind:
-            raise InvalidPlan(f"layer {i} should read the last owner of its kind, but no earlier layer is of its kind")
+            raise InvalidPlan(
+                f"layer {i} should read the last owner of its kind, but no earlier layer is of its kind"
+            )
         owners.append(of_kind[-1])
     return owners
 
@@ -130,6 +142,4 @@ def on_one_device(layers: Layers, devices: int) -> Layers:
             state = tuple((-(-elements // devices), format) for elements, format in state)
         return replace(s, kv_heads=heads, state=state)
 
-    return tuple(
-        replace(layer, query_heads=0, stores=tuple(map(share, layer.stores))) for layer in layers
-    )
+    return tuple(replace(layer, query_heads=0, stores=tuple(map(share, layer.stores))) for layer in layers)

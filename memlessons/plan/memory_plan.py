@@ -14,11 +14,17 @@ from memlessons.plan.text import LayerGroup
 from memlessons.units import bytes_text
 
 
-class _HasShapes(Protocol):
-    layers: int
-    query_heads: int
-    kv_heads: int
-    head_width: int
+class HasShapes(Protocol):
+    """What a checkpoint fixes, as far as a plan must agree with it."""
+
+    @property
+    def layers(self) -> int: ...
+    @property
+    def query_heads(self) -> int: ...
+    @property
+    def kv_heads(self) -> int: ...
+    @property
+    def head_width(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,17 @@ class MemoryPlan:
         """Bytes of memory that one decode step reads; a shared store once for each layer that reads it."""
         total = 0
         for layer in self.layers:
-            owned = () if layer.reads_from is None else self.layers[layer.reads_from].stores
-            for store in (*layer.stores, *owned):
+            for store in (*layer.stores, *self.shared_stores(layer)):
                 for n in _lengths(contexts):
                     seen = store.read_slots(encoder_tokens if store.grows_with == "encoder_tokens" else n)
                     total += seen * store.slot_bytes + store.state_bytes
         return total
+
+    def shared_stores(self, layer: Layer) -> tuple[Store, ...]:
+        """The stores of another layer that this one reads: what attention looks back on, not state."""
+        if layer.reads_from is None:
+            return ()
+        return tuple(s for s in self.layers[layer.reads_from].stores if s.role not in ("cross", "state"))
 
     def bytes_per_device(
         self, contexts: int | Sequence[int], devices: int, *, encoder_tokens: int = 0
@@ -91,7 +102,7 @@ class MemoryPlan:
         step = lcm(self.page_tokens, *strides)
         return (self.bytes(context + step) - self.bytes(context)) / step
 
-    def check(self, config: _HasShapes) -> None:
+    def check(self, config: HasShapes) -> None:
         """Raise PlanMismatch where this plan cannot store what a checkpoint of that shape produces."""
         if len(self.layers) != config.layers:
             raise PlanMismatch(f"the plan has {len(self.layers)} layers, the checkpoint {config.layers}")
@@ -118,8 +129,8 @@ class MemoryPlan:
         explained = text.explain(self.layers, self.page_tokens)
         if context is None:
             return explained
-        held = bytes_text(self.bytes(context))
-        return f"{explained}\n{context:,} tokens: {held} held, {bytes_text(self.bytes_read(context))} read a step"
+        held, read = bytes_text(self.bytes(context)), bytes_text(self.bytes_read(context))
+        return f"{explained}\n{context:,} tokens: {held} held, {read} read a step"
 
     def with_kv_heads(self, kv_heads: int) -> "MemoryPlan":
         """The same plan with `kv_heads` key and value heads in each self-attention store."""

@@ -31,7 +31,9 @@ def full_attention(
     layers: int, query_heads: int, kv_heads: int, head_width: int, format: Format = F16, rule: str = ""
 ) -> MemoryPlan:
     """A plan in which each layer keeps K and V of every token, the commonest design."""
-    store = Store("self", kv_heads, head_width, head_width, head_width, key_format=format, value_format=format)
+    store = Store(
+        "self", kv_heads, head_width, head_width, head_width, key_format=format, value_format=format
+    )
     return MemoryPlan((Layer(query_heads, (store,), rule=rule),) * layers)
 
 
@@ -40,6 +42,7 @@ def _dense(parameters: int, bytes_per_parameter: int, source: str) -> Weights:
 
 
 _CARD = "configuration on the model's card"
+_HERD = "The Llama 3 Herd of Models, arXiv:2407.21783"
 
 
 def _presets() -> tuple[Preset, ...]:
@@ -52,11 +55,11 @@ def _presets() -> tuple[Preset, ...]:
         Preset("llama-2-7b", full_attention(32, 32, 32, 128), _dense(6_738_415_616, 2, _CARD), 4096,
                "Llama 2, arXiv:2307.09288"),
         Preset("mistral-7b-v0.1", full_attention(32, 32, 8, 128, BF16).with_window(None, 4096),
-               _dense(7_241_732_096, 2, _CARD), 32_768, "Mistral 7B, arXiv:2310.06825: every layer has a window"),
+               _dense(7_241_732_096, 2, _CARD), 32_768, "Mistral 7B, arXiv:2310.06825"),
         Preset("llama-3.1-8b", full_attention(32, 32, 8, 128, BF16), _dense(8_030_261_248, 2, _CARD), 131_072,
-               "The Llama 3 Herd of Models, arXiv:2407.21783"),
+               _HERD),
         Preset("llama-3.1-70b", full_attention(80, 64, 8, 128, BF16), _dense(70_553_706_496, 2, _CARD), 131_072,
-               "The Llama 3 Herd of Models, arXiv:2407.21783"),
+               _HERD),
         Preset("gemma-3-27b", full_attention(62, 32, 16, 128, BF16).with_window(6, 1024),
                _dense(27_009_346_304, 2, _CARD), 131_072, "Gemma 3 Technical Report, arXiv:2503.19786"),
         Preset("deepseek-r1", r1, Weights(671_026_419_200, 671_026_419_200, 37_000_000_000,

@@ -13,8 +13,10 @@ _FORM = "memlessons.plan/1"
 
 
 def dump(layers: tuple[Layer, ...], page_tokens: int) -> str:
+    """The JSON text of a plan; fields at their defaults are left out."""
     return json.dumps(
-        {"form": _FORM, "page_tokens": page_tokens, "layers": [_layer_out(layer) for layer in layers]}, indent=1
+        {"form": _FORM, "page_tokens": page_tokens, "layers": [_layer_out(layer) for layer in layers]},
+        indent=1,
     )
 
 
@@ -43,6 +45,7 @@ def _format_out(format: Format) -> str | dict[str, Any]:
 
 
 def parse(source: str) -> tuple[tuple[Layer, ...], int]:
+    """Layers and page size from what `dump` wrote; InvalidPlan says what is wrong with other text."""
     try:
         whole = json.loads(source)
     except (ValueError, RecursionError, TypeError) as error:
@@ -99,8 +102,12 @@ def _known(entry: Any, of: type, where: str) -> dict[str, Any]:
 
 def _types(given: dict[str, Any], wanted: dict[str, tuple[type, ...]], where: str) -> None:
     for name, types in wanted.items():
-        if name in given and (not isinstance(given[name], types) or (bool not in types and given[name] is True)):
-            raise InvalidPlan(f"{where}.{name}={given[name]!r}: must be {' or '.join(t.__name__ for t in types)}")
+        if name in given and (
+            not isinstance(given[name], types) or (bool not in types and given[name] is True)
+        ):
+            raise InvalidPlan(
+                f"{where}.{name}={given[name]!r}: must be {' or '.join(t.__name__ for t in types)}"
+            )
 
 
 def _build(of: type, given: dict[str, Any], where: str) -> Any:

@@ -29,6 +29,7 @@ def groups(layers: tuple[Layer, ...]) -> list[LayerGroup]:
 
 
 def explain(layers: tuple[Layer, ...], page_tokens: int) -> str:
+    """A line for each group of layers: how many, which, and what they keep."""
     lines = []
     for indices, layer in groups(layers):
         head = f"{len(indices)} {'layer' if len(indices) == 1 else 'layers'} ({_ranges(indices)})"
@@ -63,7 +64,11 @@ def _what(store: Store, query_heads: int) -> str:
         return f"index keys of {store.kv_heads} x {store.key_width}"
     heads = f"{query_heads} query heads on " if query_heads else ""
     heads += f"{store.kv_heads} KV {'head' if store.kv_heads == 1 else 'heads'}"
-    width = f"{store.key_width}" if store.key_width == store.value_width else f"{store.key_width}/{store.value_width}"
+    width = (
+        f"{store.key_width}"
+        if store.key_width == store.value_width
+        else f"{store.key_width}/{store.value_width}"
+    )
     return f"{'cross-' if store.role == 'cross' else ''}attention, {heads} of {width}"
 
 

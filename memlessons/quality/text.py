@@ -11,7 +11,7 @@ class NoSuchPage(MemlessonsError, KeyError):
 
 
 def page_of(topic: str) -> str:
-    """The page of Python's documentation on a topic, such as "import" (`pydoc_data.topics`, plain English)."""
+    """The page of Python's documentation on a topic such as "import", in English (`pydoc_data.topics`)."""
     from pydoc_data.topics import topics
 
     if topic not in topics:

@@ -20,7 +20,8 @@ def config(query_heads: int = 4, kv_heads: int = 2, head_width: int = 8, layers:
 def decoder(c: DecoderConfig, seed: int = 0, dtype: torch.dtype = torch.float64) -> Decoder:
     stream = torch.Generator().manual_seed(seed)
     weights = {
-        name: torch.randn(shape, generator=stream, dtype=torch.float64) * 0.3 + (1.0 if len(shape) == 1 else 0.0)
+        name: torch.randn(shape, generator=stream, dtype=torch.float64) * 0.3
+        + (1.0 if len(shape) == 1 else 0.0)
         for name, shape in c.weight_shapes().items()
     }
     plan = full_attention(c.layers, c.query_heads, c.kv_heads, c.head_width, F64)
@@ -48,7 +49,9 @@ def plain_logits(d: Decoder, tokens: list[int]) -> Tensor:
     for i in range(c.layers):
         p = f"layers.{i}."
         projected = [w[p + "qkv"] @ norm(x, w[p + "attn_norm"]) for x in xs]
-        heads = [[f[h * width : (h + 1) * width] for h in range(c.query_heads + 2 * c.kv_heads)] for f in projected]
+        heads = [
+            [f[h * width : (h + 1) * width] for h in range(c.query_heads + 2 * c.kv_heads)] for f in projected
+        ]
         new = []
         for t, x in enumerate(xs):
             outs = []

@@ -39,7 +39,10 @@ def test_full_recompute_equals_the_formulas(query_heads: int, kv_heads: int) -> 
 def test_two_chunks_equal_full_recompute_at_every_split(query_heads: int, kv_heads: int, split: int) -> None:
     d = small.decoder(small.config(query_heads, kv_heads))
     state = poisoned(d, 1, 20)
-    parts = [d.forward(torch.tensor([TOKENS[:split]]), state), d.forward(torch.tensor([TOKENS[split:]]), state)]
+    parts = [
+        d.forward(torch.tensor([TOKENS[:split]]), state),
+        d.forward(torch.tensor([TOKENS[split:]]), state),
+    ]
     assert worst(torch.cat(parts, 1)[0], d.read(torch.tensor(TOKENS)).logits) < 1e-10
 
 
@@ -105,7 +108,9 @@ def test_one_kv_head_per_query_head_is_mha_and_one_for_all_is_mqa() -> None:
         weights = dict(d.weights)
         for i in range(c.layers):
             q, k, v = d.weights[f"layers.{i}.qkv"].split([32, kv_heads * 8, kv_heads * 8])
-            k, v = (w.view(kv_heads, 8, -1).repeat_interleave(4 // kv_heads, 0).reshape(32, -1) for w in (k, v))
+            k, v = (
+                w.view(kv_heads, 8, -1).repeat_interleave(4 // kv_heads, 0).reshape(32, -1) for w in (k, v)
+            )
             weights[f"layers.{i}.qkv"] = torch.cat((q, k, v))
         mha = Decoder(c, full_attention(2, 4, 4, 8)).load_weights(weights)
         text = torch.tensor(TOKENS)

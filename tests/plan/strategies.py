@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from memlessons.plan import BF16, F16, F32, FORMATS, Format, Layer, MemoryPlan, Store
+from memlessons.plan import BF16, F16, F32, FORMATS, Layer, MemoryPlan, Store
 
 formats = st.sampled_from(sorted(FORMATS.values(), key=lambda f: f.name))
 
@@ -27,7 +27,8 @@ def full_plans(draw) -> MemoryPlan:
 def any_stores(draw) -> Store:
     role = draw(st.sampled_from(["self", "latent", "index", "cross", "state"]))
     state = tuple(
-        (draw(st.integers(1, 500)), draw(formats)) for _ in range(draw(st.integers(1 if role == "state" else 0, 2)))
+        (draw(st.integers(1, 500)), draw(formats))
+        for _ in range(draw(st.integers(1 if role == "state" else 0, 2)))
     )
     if role == "state":
         return Store("state", grows_with="nothing", state=state, divides="state")
@@ -58,6 +59,10 @@ def any_plans(draw) -> MemoryPlan:
     for i in range(draw(st.integers(1, 5))):
         owners = [j for j in range(i) if layers[j].reads_from is None and layers[j].stores]
         reads = draw(st.sampled_from([None, *owners])) if owners else None
-        stores = () if reads is not None else tuple(draw(any_stores()) for _ in range(draw(st.integers(1, 2))))
-        layers.append(Layer(6, stores, reads_from=reads, draft=draw(st.booleans()), rule=draw(st.text(max_size=5))))
+        stores = (
+            () if reads is not None else tuple(draw(any_stores()) for _ in range(draw(st.integers(1, 2))))
+        )
+        layers.append(
+            Layer(6, stores, reads_from=reads, draft=draw(st.booleans()), rule=draw(st.text(max_size=5)))
+        )
     return MemoryPlan(tuple(layers), draw(st.sampled_from([1, 1, 16])))

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlessons.plan import F16, F32, FORMATS, INT8, InvalidPlan, Layer, MemoryPlan, Store, full_attention, presets
+from memlessons.plan import (
+    F16,
+    F32,
+    FORMATS,
+    INT8,
+    InvalidPlan,
+    Layer,
+    MemoryPlan,
+    Store,
+    full_attention,
+    presets,
+)
 from tests.plan.strategies import any_plans, any_stores
 
 lengths = st.lists(st.integers(0, 80), min_size=1, max_size=4)
@@ -35,7 +46,9 @@ def row_bits(format, width: int) -> int:
 
 
 @given(any_plans(), lengths, st.integers(0, 40))
-def test_bytes_equal_a_count_of_entries_one_by_one(plan: MemoryPlan, contexts: list[int], encoder: int) -> None:
+def test_bytes_equal_a_count_of_entries_one_by_one(
+    plan: MemoryPlan, contexts: list[int], encoder: int
+) -> None:
     total = 0
     for tokens in contexts:
         for layer in plan.layers:
@@ -57,13 +70,42 @@ def test_a_ragged_batch_is_the_sum_of_its_sequences(plan: MemoryPlan, contexts: 
     assert plan.bytes_read(contexts) == sum(plan.bytes_read(n) for n in contexts)
 
 
+def positions_seen(store: Store, tokens: int) -> int:
+    """How many entries the query at the last position may look at, asked one entry at a time."""
+    entries = range(tokens // store.stride)
+    query = len(entries) - 1
+    if store.window is not None:
+        seen = [e for e in entries if query - e < store.window or e < store.sink_tokens]
+    elif store.block is not None:
+        seen = [e for e in entries if e // store.block == query // store.block]
+    else:
+        seen = list(entries)
+    return len(seen) if store.read_tokens is None else min(len(seen), store.read_tokens)
+
+
+@given(any_plans(), lengths, st.integers(0, 40))
+def test_bytes_read_equal_a_look_at_every_entry(plan: MemoryPlan, contexts: list[int], encoder: int) -> None:
+    total = 0
+    for tokens in contexts:
+        for layer in plan.layers:
+            owner = None if layer.reads_from is None else plan.layers[layer.reads_from]
+            borrowed = [s for s in owner.stores if s.role in ("self", "latent", "index")] if owner else []
+            for s in [*layer.stores, *borrowed]:
+                total += sum(row_bits(f, n) for n, f in s.state)
+                if s.grows_with != "nothing":
+                    seen = positions_seen(s, encoder if s.grows_with == "encoder_tokens" else tokens)
+                    rows = row_bits(s.key_format, s.key_width) + row_bits(s.value_format, s.value_width)
+                    total += seen * s.kv_heads * rows
+    assert plan.bytes_read(contexts, encoder_tokens=encoder) * 8 == total
+
+
 @given(any_plans(), st.integers(0, 200))
 def test_bytes_never_shrink_with_length(plan: MemoryPlan, tokens: int) -> None:
     assert plan.bytes(tokens + 1) >= plan.bytes(tokens) >= plan.constant_bytes
 
 
 @given(any_stores(), st.integers(0, 200))
-def test_what_is_needed_to_resume_is_held_and_no_more_than_read(store: Store, tokens: int) -> None:
+def test_what_is_needed_to_resume_is_held_and_is_what_the_next_step_sees(store: Store, tokens: int) -> None:
     needed = store.needed(tokens)
     if store.state:
         assert needed is None
@@ -71,8 +113,8 @@ def test_what_is_needed_to_resume_is_held_and_no_more_than_read(store: Store, to
         wanted = {p for r in needed for p in r}
         assert wanted <= positions_held(store, tokens)
         if store.read_tokens is None:
-            # A step at `tokens + 1` reads what it needed and itself.
-            assert len(wanted) + 1 == store.read_slots(tokens + 1) or store.sink_tokens
+            # A step at `tokens + 1` sees what was needed, and itself.
+            assert len(wanted) + 1 == positions_seen(store, tokens + 1)
 
 
 def test_a_window_reads_its_sinks_and_its_window_but_not_its_slack() -> None:

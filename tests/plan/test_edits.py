@@ -17,11 +17,15 @@ def test_an_edit_leaves_the_plan_it_came_from_as_it_was() -> None:
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 4), st.integers(0, 99))
-def test_windows_by_period_equal_a_sum_over_layers(period: int, window: int, sinks: int, context: int) -> None:
+def test_windows_by_period_equal_a_sum_over_layers(
+    period: int, window: int, sinks: int, context: int
+) -> None:
     plan = BASE.with_window(period, window, sinks)
     per_token = BASE.slope(0) / 12
     local = [(i + 1) % period != 0 for i in range(12)]
-    assert plan.bytes(context) == sum(per_token * (min(context, window + sinks) if w else context) for w in local)
+    assert plan.bytes(context) == sum(
+        per_token * (min(context, window + sinks) if w else context) for w in local
+    )
 
 
 def test_windows_by_a_list_and_for_all_layers() -> None:
@@ -109,10 +113,11 @@ def test_json_brings_back_an_equal_plan(plan: MemoryPlan) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"form": 1}', "[" * 100_000, '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1}]}',
+    ["", "[]", "{}", '{"form": 1}', "[" * 100_000,
+     '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1}]}',
      '{"form": "memlessons.plan/1", "layers": [{"query_heads": "8", "stores": []}]}',
      '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1, "stores": [], "reads_from": "x"}]}',
-     '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1, "stores": [{"role": "self", "color": 1}]}]}',
+     '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1, "stores": [{"role": "self", "hue": 1}]}]}',
      '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1, "stores": [{"role": ["self"]}]}]}',
      '{"form": "memlessons.plan/1", "layers": [{"query_heads": 1, "stores": [{"role": "self", "kv_heads": 1, '
      '"key_width": 1, "key_format": "f99"}]}]}',
@@ -125,7 +130,9 @@ def test_text_that_is_no_plan_is_refused_by_name(text: str) -> None:
 
 def test_explain_groups_layers_as_a_model_card_would() -> None:
     said = presets.get("gemma-3-27b").plan.explain(4096)
-    assert said.splitlines()[0].startswith("52 layers (0-4, 6-10, 12-16, ..., 60-61): attention, 32 query heads on 16")
+    assert said.splitlines()[0].startswith(
+        "52 layers (0-4, 6-10, 12-16, ..., 60-61): attention, 32 query heads on 16"
+    )
     assert "the last 1,024 tokens" in said and "10 layers" in said and "736 MiB held" in said
     shared = BASE.with_sharing(12).explain()
     assert "11 layers (1-11): reads the memory of layer 0" in shared

@@ -1,0 +1,462 @@
+# %% [markdown] id="00-open"
+# # Start here: your machine is a memory system
+#
+# Here are two pieces of work. One adds up sixty-four million numbers. The other multiplies two matrices
+# of 1,024 rows and columns, which takes a thousand million multiplications, each followed by an addition:
+# **sixteen times the arithmetic**.
+#
+# On the machine you are sitting at, how many times longer will the matrices take?
+#
+# Choose a number before you go on. You will do this in every chapter, and nobody grades it: a surprise is
+# only worth something to somebody who expected otherwise.
+
+# %% id="00-lesson"
+import memlessons
+
+memlessons.lesson("00")
+
+# %% id="00-guess"
+from memlessons.show import predict, reveal, say, claim, table, show
+
+guess = predict("00", None, unit="times")  # put your number in place of None
+
+# %% id="00-two-works"
+from memlessons.measure import adding, multiplying
+from memlessons.units import seconds_text
+
+numbers, matrices = adding(64 * 2**20), multiplying(1024)
+adds, multiplies = numbers.timed(), matrices.timed()
+
+table(
+    {"add 64 million numbers": adds.seconds, "multiply two 1,024 matrices": multiplies.seconds},
+    unit="seconds",
+)
+times = multiplies.seconds / adds.seconds
+reveal("00", times)
+claim(
+    times < 8,
+    then=f"Sixteen times the arithmetic, and **{times:.1f}** times the time. So most of the time that the "
+    "sum took did not go into adding. Where did it go?",
+    otherwise=f"Here the matrices take **{times:.1f}** times as long, near what the arithmetic says: "
+    "this machine "
+    "multiplies slowly for the speed of its memory. Read on; its balance is the subject of this chapter.",
+)
+
+# %% [markdown] id="00-screw"
+# ## The screw in the warehouse
+#
+# A screw is turned in a second. But if every screw lies in a warehouse across the yard, your day is spent
+# carrying boxes, and a faster screwdriver changes nothing. The sum fetched each number from the warehouse
+# and used it once. The matrices fetched each number too, but then used it a thousand times. (Here the
+# picture breaks: you walk to the warehouse alone; hardware sends a thousand carriers at once, and what
+# counts is how many boxes *arrive* per second, not how long one walk takes.)
+#
+# So a machine has two speeds, not one. Let us measure both: how many bytes arrive per second, and how
+# many floating-point operations (FLOP: an addition or a multiplication each) it does per second.
+
+# %% id="00-machine"
+from memlessons.measure import machine
+from memlessons.units import bytes_text, flops_text, rate_text
+
+here = machine()
+say(
+    f"This is **{here.name}**. It reads **{rate_text(here.read_rate)}** from its memory and multiplies at "
+    f"**{flops_text(here.matmul_rate)}**. While one float32 number arrives (four bytes), it could have done "
+    f"**{4 * here.ridge:.0f}** FLOP."
+)
+
+# %% [markdown] id="00-bound-open"
+# ## The least time a piece of work can take
+#
+# Fetching and computing go on at the same time: while one number is being multiplied, the next is already
+# on its way. So the work cannot end before the bytes have arrived, and not before the arithmetic is done:
+# the *later* of the two decides. Written down, with the units behind it:
+#
+# $$\text{seconds} \ge \max\left(\frac{\text{FLOP}}{\text{FLOP per second}},
+# \ \frac{\text{bytes}}{\text{bytes per second}}\right)$$
+
+
+# %% id="00-bound"
+def bound(flops, bytes_moved, flop_rate, bandwidth):
+    computing, moving = flops / flop_rate, bytes_moved / bandwidth
+    return (computing, "compute") if computing >= moving else (moving, "memory")
+
+
+rows = []
+for work, measured in ((numbers, adds), (matrices, multiplies)):
+    least, limit = bound(work.flops, work.bytes_moved, here.matmul_rate, here.read_rate)
+    rows.append(
+        {
+            "work": work.what,
+            "FLOP": f"{work.flops:.1e}",
+            "bytes": bytes_text(work.bytes_moved),
+            "least time": seconds_text(least),
+            "limit": limit,
+            "measured": seconds_text(measured.seconds),
+        }
+    )
+table(rows)
+
+# %% [markdown] id="00-package-bound"
+# That function is worth having for good, so the package has it. From now on we take it from there; but
+# first we make sure that it is the same.
+
+# %% id="00-same-bound"
+from memlessons.cost import time_bound
+
+device = here.accelerator()
+for work in (numbers, matrices):
+    ours = bound(work.flops, work.bytes_moved, device.matmul_flops, device.bandwidth)
+    theirs = time_bound(work.flops, work.bytes_moved, device)
+    assert ours == (theirs.seconds, theirs.limit)
+say("Same seconds, same limit, for both.")
+
+# %% [markdown] id="00-roof-open"
+# ## Two roofs
+#
+# Divide the FLOP of a piece of work by the bytes it must move, and you have its *intensity*: how much it
+# gets out of each byte. Draw what a machine can reach at each intensity, and you get two roofs: a slanted
+# one, where bytes are the limit, and a flat one, where arithmetic is. They meet at the **ridge**. This
+# picture is called a roofline ([Williams, Waterman, Patterson 2009](#Sources)).
+
+# %% id="00-roofline"
+from memlessons.show import roofline
+
+show(
+    roofline(
+        here,
+        {
+            "add": (numbers.flops / numbers.bytes_moved, numbers.flops / adds.seconds),
+            "multiply": (matrices.flops / matrices.bytes_moved, matrices.flops / multiplies.seconds),
+        },
+    )
+)
+say(
+    f"The ridge of this machine is at **{here.ridge:.1f} FLOP per byte**. Adding gets "
+    f"{numbers.flops / numbers.bytes_moved:.2f} out of a byte, multiplying matrices "
+    f"{matrices.flops / matrices.bytes_moved:.0f}. Left of the ridge, arithmetic is free: you have already "
+    "paid for it by waiting."
+)
+
+# %% [markdown] id="00-knob-roof"
+# **Turn the knob.** Change the two numbers and run the cell again. Start left of the ridge, double the
+# FLOP, and watch the time not move. When does it begin to?
+
+# %% id="00-knob"
+flop, moved = 2.0e9, 1.0e9  # change these
+
+table(
+    [
+        {"FLOP": f"{f:.1e}", "bytes": f"{moved:.1e}", "least time": seconds_text(b.seconds), "limit": b.limit}
+        for f in (flop, 2 * flop, 4 * flop, 8 * flop, 16 * flop)
+        for b in [time_bound(f, moved, device)]
+    ]
+)
+
+# %% [markdown] id="00-stairs-open"
+# ## Not one speed but a staircase
+#
+# "The speed of memory" is not one number either. Between the arithmetic and the warehouse stand shelves:
+# caches, small and near. If the bytes you go over again and again fit on a shelf, they need not be
+# carried across the yard. Let us read blocks of growing size, each many times over, and see how fast the
+# bytes come.
+
+# %% id="00-stairs"
+from memlessons.show import staircase
+
+show(staircase(here))
+nearest, farthest = max(rate for _, rate in here.staircase), here.staircase[-1][1]
+claim(
+    nearest > 2 * farthest,
+    then=f"The nearest shelf gives **{nearest / farthest:.0f} times** the bytes per second of the farthest. "
+    "A program that stays within a tread gets that tread's speed, and no other knob on the machine is "
+    "as large.",
+    otherwise="On this machine near and far memory are about equally fast for one core; a GPU, or a machine "
+    "with more cores, shows clear treads.",
+)
+
+# %% [markdown] id="00-tiers-open"
+# That is the plan of the whole book, seen in silicon: **what is used often must be near, what is near
+# must be small, and everything else had better be carried rarely.** A language model has the same tiers,
+# only longer: what it needs for this very token; what it needs of the last few hundred; what its layers
+# and heads could share instead of each keeping their own; and what stays the same from one turn of a
+# conversation to the next.
+
+# %% id="00-tiers"
+from memlessons.show import tiers_picture
+
+show(tiers_picture())
+
+# %% [markdown] id="00-call-open"
+# ## A call costs something even when it does nothing
+#
+# One more number before we meet the model. Asking for work has a price of its own, paid once per call,
+# however little there is to do. For large work it hardly counts; for small work it is everything, and it
+# has fooled many a benchmark.
+
+# %% id="00-call"
+from memlessons.measure import adding
+
+rows = []
+for count in (2**8, 2**12, 2**16, 2**20, 2**24):
+    seconds = adding(count).timed(seconds=0.1).seconds
+    rows.append(
+        {"numbers": f"{count:,}", "time": seconds_text(seconds), "rate": rate_text(4 * count / seconds)}
+    )
+table(rows)
+say(
+    f"A call that does next to nothing takes **{seconds_text(here.call_seconds)}** here. In that time "
+    f"{bytes_text(here.call_seconds * here.read_rate)} could have arrived from memory. The first rows "
+    "measure the call; only the last ones say something about the memory."
+)
+
+# %% [markdown] id="00-triangle-open"
+# ## The triangle
+#
+# Arithmetic, memory on the device, and communication between devices: every design in this book saves at
+# one corner of this triangle and pays at another. The ledger at the end of each chapter has a column for
+# who paid, because a saving without a price has usually just not been looked at from all sides.
+
+# %% id="00-triangle"
+from memlessons.show import triangle
+
+show(triangle(here))
+
+# %% [markdown] id="00-model-open"
+# ## A model that remembers
+#
+# Now the patient. SmolLM2 is a small language model, small enough to run here, and built like the large
+# ones ([Allal et al. 2025](#Sources)). For each token it reads, every layer keeps two lists of numbers,
+# called *keys* and *values* (chapter 01 shows why), and never throws them away. How much is that?
+#
+# What a model keeps is a value in this package, a **plan**. It can explain itself:
+
+# %% id="00-plan"
+from memlessons.model.load import load
+from memlessons.units import count_text
+
+model = load("smollm2")
+say(f"```\n{model.plan.explain(1000)}\n```")
+per_token = model.plan.slope(1000)
+say(
+    f"Each token costs **{bytes_text(per_token)}** of memory, and it costs that for as long as the "
+    f"conversation lasts. A conversation of 1,000 tokens holds {bytes_text(model.plan.bytes(1000))}; the "
+    f"weights, {count_text(model.weights.parameters)} numbers, take {bytes_text(model.weights.stored_bytes)}."
+)
+
+# %% id="00-memory-picture"
+from memlessons.show import memory_picture
+
+show(memory_picture(model.plan, 1000, weights=model.weights))
+
+# %% [markdown] id="00-chat-open"
+# ## The conversation
+#
+# Here is the thread through this book: one conversation of twenty turns, always the same questions. Today
+# the model keeps everything, in full precision, in every layer, and starts from zero at every turn. In
+# each later chapter you will change one thing about its memory, hold the same conversation, and write one
+# more line under today's. Watch the time before the first word of each answer.
+
+# %% id="00-chat"
+from memlessons.bench.conversation import converse
+
+chat = converse(model, on_turn=lambda turn: print(f"{turn.question}\n    {turn.reply}"))
+chat.keep()
+shown = [chat.turns[0], chat.turns[len(chat.turns) // 2], chat.turns[-1]]
+table(
+    [
+        {
+            "turn": chat.turns.index(t) + 1,
+            "tokens read": t.prompt_tokens,
+            "before the first word": seconds_text(t.first_token_seconds),
+            "per further word": seconds_text(t.seconds_per_token) if t.seconds_per_token else "-",
+        }
+        for t in shown
+    ]
+)
+first, last = chat.turns[0], chat.turns[-1]
+claim(
+    last.first_token_seconds > 2 * first.first_token_seconds,
+    then=f"By the last turn you wait **{last.first_token_seconds / first.first_token_seconds:.0f} "
+    "times** as long "
+    "for the first word as in the first. The model reads the whole conversation again, every time.",
+    otherwise="In so short a conversation the wait before the first word hardly grows; over more turns "
+    "it does.",
+)
+
+# %% [markdown] id="00-prediction-open"
+# ## Could we have known?
+#
+# To make one token, the model must read all of its weights once, and all that it keeps of the
+# conversation. That is a number of bytes; divided by the bytes per second of this machine it is the least
+# time a token can take. Prediction and measurement, side by side:
+
+# %% id="00-prediction"
+from statistics import median
+from memlessons.cost import decode_bound
+
+context = chat.context_tokens
+least = decode_bound(model.plan, model.weights, context, device)
+took = median(t.seconds_per_token for t in chat.turns if t.seconds_per_token)
+table(
+    [
+        {
+            "bytes of weights": bytes_text(model.weights.stored_bytes),
+            "bytes of memory": bytes_text(model.plan.bytes_read(context)),
+            "FLOP": f"{least.flops:.1e}",
+            "least time": f"{seconds_text(least.seconds)} ({least.limit})",
+            "measured": seconds_text(took),
+        }
+    ]
+)
+say(
+    f"The limit is **{least.limit}**, and the model runs at **{least.seconds / took:.0%}** of it. No "
+    "cleverer "
+    f"arithmetic can make this token faster: for {least.intensity:.1f} FLOP per byte the ridge, at "
+    f"{here.ridge:.1f}, is far away. Only *fewer bytes* can."
+)
+
+# %% [markdown] id="00-audit-open"
+# A prediction of bytes is worth nothing if the memory that is really there is another. So we count that
+# too, from the live tensors and without asking the plan, and hold one against the other. Through the
+# whole book this comparison must end in the same word.
+
+# %% id="00-audit"
+import torch
+from memlessons.measure import audit
+
+state = model.decoder.new_state(capacity=256)
+model.decoder.forward(torch.tensor([model.tokenizer.encode("The pen is on the table.")]), state)
+comparison = audit(state).against(model.plan, state.lengths, state.capacity)
+say(f"```\n{comparison}\n```")
+assert comparison.waste == 0
+
+# %% [markdown] id="00-ledger-open"
+# ## The first line of your ledger
+#
+# One number is missing: how *good* the model is. We will measure it as **perplexity**, on a page of Python's
+# documentation: between how many tokens is the model undecided, on average, before each next one? (Chapter
+# 01 builds it.) Fewer is better, and every design that saves bytes will be asked what it did to this number.
+
+# %% id="00-quality"
+from memlessons.places import pace
+from memlessons.quality import page_of, perplexity
+
+page = torch.tensor(model.tokenizer.encode(page_of("import"))[: 1024 if pace() == "full" else 128])
+quality = perplexity(model, page)
+say(
+    f"Undecided between **{quality.value:.1f}** tokens, give or take {quality.spread:.1f}, over "
+    f"{quality.tokens:,} tokens."
+)
+
+# %% id="00-ledger"
+from memlessons.measure import Value
+from memlessons.show.scoreboard import ledger, scoreboard
+
+record = chat.record(
+    perplexity=Value.of(quality.value, "perplexity"), perplexity_spread=Value.of(quality.spread, "perplexity")
+)
+ledger.add("keeps everything", model.plan, record, chapter="00", weights=model.weights, corner="memory")
+scoreboard()
+
+# %% [markdown] id="00-exercises"
+# ## Exercises
+#
+# Write your lines in place of the `...` and run the cell. Each cell says what came out and what should
+# have.
+
+# %% [markdown] id="00-ex1"
+# **00.1 Room left.** A card is sold with `card_gb` gigabytes (GB: a thousand million bytes each). The
+# driver and the engine keep `reserve_gib` gibibytes for themselves (GiB: 1,024 to the power of three
+# bytes each). How many bytes are left beside a model of `need_bytes`? Never less than none.
+
+# %% id="00-ex1-cell"
+from memlessons.show import say
+
+
+def room_left(need_bytes, card_gb, reserve_gib): ...
+
+
+for inputs, expected in (((20_000_000_000, 24, 1), 2_926_258_176), ((24_000_000_000, 24, 1), 0)):
+    got = room_left(*inputs)
+    say(f"room_left{inputs}: " + ("not done yet" if got is None else f"{got:,}, expected {expected:,}"))
+
+# %% [markdown] id="00-ex2"
+# **00.2 The bound.** Return the least seconds and `"compute"` or `"memory"`, for work whose fetching and
+# computing overlap perfectly. Do not look up; you know the rule.
+
+# %% id="00-ex2-cell"
+from memlessons.show import say
+
+
+def time_bound_of(flops, bytes_moved, flop_rate, bandwidth): ...
+
+
+for inputs, expected in (
+    ((6e9, 1e9, 1e12, 1e11), (0.01, "memory")),
+    ((6e11, 1e9, 1e12, 1e11), (0.6, "compute")),
+):
+    got = time_bound_of(*inputs)
+    say(f"time_bound_of{inputs}: " + ("not done yet" if got is None else f"{got}, expected {expected}"))
+
+# %% [markdown] id="00-ex3"
+# **00.3 Least reuse.** How many multiply-adds must each loaded element feed so that the work is limited
+# by arithmetic? At least one; a multiply-add is two FLOP; an element has `element_bytes` bytes.
+
+# %% id="00-ex3-cell"
+from memlessons.show import say
+
+
+def least_reuse(flop_rate, bandwidth, element_bytes): ...
+
+
+for inputs, expected in (((73e9, 16.6e9, 4), 9), ((990e12, 4.8e12, 2), 207), ((1e9, 1e12, 4), 1)):
+    got = least_reuse(*inputs)
+    say(f"least_reuse{inputs}: " + ("not done yet" if got is None else f"{got}, expected {expected}"))
+
+# %% [markdown] id="00-ex4"
+# **00.4 Two numbers from many.** You timed reads of several sizes, each three times; one repetition of
+# each was interrupted. Time is a fixed cost plus size divided by bandwidth. Return both, bytes per second
+# and seconds. (A straight line through the *medians*; numpy or plain Python, as you like.)
+
+# %% id="00-ex4-cell"
+from memlessons.show import say
+
+sizes = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
+seconds = [[fixed + size / 1e10 for fixed in (2e-5, 2e-5, 9e-4)] for size in sizes]
+
+
+def fit_bandwidth(sizes, seconds): ...
+
+
+got = fit_bandwidth(sizes, seconds)
+say(
+    "fit_bandwidth: "
+    + (
+        "not done yet"
+        if got is None
+        else f"{got[0]:.3g} bytes/s and {got[1]:.3g} s, expected 1e+10 and 2e-05"
+    )
+)
+
+# %% [markdown] id="00-left-out"
+# ## What we left out
+#
+# Latency: how long *one* byte takes to arrive, which counts where work cannot be spread over many
+# carriers. Writing, which is slower than reading on most machines. Energy, where carrying is dearer still
+# than here. And other users of the same memory: on a shared machine these rates move from minute to
+# minute, which is why this book compares within one run, shows medians and spreads, and never asks you to
+# trust a single time.
+#
+# If something on this page did not run, `memlessons doctor` in a terminal says what is missing and how to
+# mend it.
+
+# %% [markdown] id="00-sources"
+# ## Sources
+#
+# - S. Williams, A. Waterman, D. Patterson: Roofline: an insightful visual performance model for multicore
+#   architectures. Communications of the ACM 52(4), 2009.
+# - L. B. Allal and others: SmolLM2: When Smol Goes Big. arXiv:2502.02737, 2025. The model is under the Apache
+#   License 2.0.
+# - J. D. McCalpin: Memory bandwidth and machine balance in current high performance computers. IEEE TCCA
+#   Newsletter, 1995 (the idea of measuring a machine by what it can stream).

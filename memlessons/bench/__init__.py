@@ -1,0 +1,1 @@
+"""Races that leave a record: `python -m memlessons.bench NAME`."""
