@@ -47,7 +47,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def decode_runs(decoder: Decoder, peer: Any, context: int) -> dict[str, Run]:
     """One decode step at `context` tokens for each contestant; each leaves its memory as it was."""
     text = torch.randint(
@@ -63,12 +63,12 @@ def decode_runs(decoder: Decoder, peer: Any, context: int) -> dict[str, Run]:
 
     runs: dict[str, Run] = {"ours": ours, "stream": _stream(decoder, state.held_bytes)}
     if peer is not None:
-        cache = peer(text, use_cache=True, logits_to_keep=1).past_key_values
+        cache = peer(text, use_cache=True, logits_to_keep=1).cache
 
-        @torch.inference_mode()
+        @torch.no_grad()
         def theirs() -> None:
-            peer(token, past_key_values=cache, use_cache=True)
-            cache.crop(context)
+            peer(token, cache=cache, use_cache=True)
+            cache.crop(-1)
 
         runs["peer"] = theirs
     return runs
@@ -88,7 +88,7 @@ def prefill_runs(decoder: Decoder, peer: Any, tokens: int) -> dict[str, Run]:
     runs: dict[str, Run] = {"ours": ours}
     if peer is not None:
 
-        @torch.inference_mode()
+        @torch.no_grad()
         def theirs() -> None:
             peer(text, use_cache=True, logits_to_keep=1)
 

@@ -79,7 +79,7 @@ class Decoder:
         """Empty memory as the plan says, in this decoder's dtype, for up to `capacity` tokens a row."""
         return allocate(self.plan, batch, capacity or self.config.context_tokens, self.dtype, self.device)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def forward(
         self, tokens: Tensor, state: ConversationState, counts: list[int] | None = None, *, last: bool = False
     ) -> Tensor:
@@ -105,7 +105,7 @@ class Decoder:
             x = x[torch.arange(batch, device=x.device), ends][:, None]
         return self._logits(x)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def read(self, tokens: Tensor, sees: Sees | None = None) -> Reading:
         """Read `tokens` `[T]` at once, without a memory, and keep what every layer hands on.
 

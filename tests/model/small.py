@@ -1,6 +1,7 @@
 """Small random decoders, and the same mathematics written plainly, one position and one head at a time."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -15,6 +16,10 @@ def config(query_heads: int = 4, kv_heads: int = 2, head_width: int = 8, layers:
         layers=layers, hidden=24, query_heads=query_heads, kv_heads=kv_heads, head_width=head_width,
         intermediate=40, vocabulary=50, rope_base=10_000.0, norm_eps=1e-5, context_tokens=longest, tied=True,
     )  # fmt: skip
+
+
+def untied(c: DecoderConfig) -> DecoderConfig:
+    return replace(c, tied=False)
 
 
 def decoder(c: DecoderConfig, seed: int = 0, dtype: torch.dtype = torch.float64) -> Decoder:

@@ -1,0 +1,51 @@
+"""Perplexity against its definition, and the texts it is measured on."""
+
+import math
+
+import pytest
+import torch
+
+from memlessons.quality import page_of, perplexity
+from memlessons.quality.text import NoSuchPage
+from tests.model import small
+
+TOKENS = torch.tensor([3, 14, 15, 9, 2, 6, 5, 35, 8, 9, 7, 9])
+
+
+def test_perplexity_is_the_exponential_of_the_mean_surprise() -> None:
+    d = small.decoder(small.config())
+    logits = small.plain_logits(d, TOKENS.tolist())
+    surprises = []
+    for t in range(len(TOKENS) - 1):
+        shares = torch.exp(logits[t] - logits[t].max())
+        surprises.append(-math.log(float(shares[TOKENS[t + 1]] / shares.sum())))
+    mean = sum(surprises) / len(surprises)
+    got = perplexity(d, TOKENS)
+    assert got.value == pytest.approx(math.exp(mean), rel=1e-5)
+    assert got.nats == pytest.approx(mean, rel=1e-5)
+    assert got.tokens == len(TOKENS) - 1
+    spread = math.sqrt(sum((s - mean) ** 2 for s in surprises) / (len(surprises) - 1) / len(surprises))
+    assert got.spread == pytest.approx(math.exp(mean) * spread, rel=1e-5)
+
+
+def test_a_model_that_knows_nothing_is_undecided_between_all_tokens() -> None:
+    d = small.decoder(small.config())
+    blank = {name: torch.zeros_like(w) for name, w in d.weights.items()}
+    assert perplexity(d.load_weights(blank), TOKENS).value == pytest.approx(50, rel=1e-6)
+
+
+def test_what_may_be_seen_changes_perplexity() -> None:
+    d = small.decoder(small.config())
+    assert perplexity(d, TOKENS, lambda layer, q, k: q == k).value != perplexity(d, TOKENS).value
+
+
+@pytest.mark.parametrize("tokens", [torch.tensor([1]), torch.tensor([[1, 2, 3]])])
+def test_what_has_no_next_token_is_refused(tokens: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match="at least two"):
+        perplexity(small.decoder(small.config()), tokens)
+
+
+def test_pages_come_from_pythons_documentation() -> None:
+    assert "import" in page_of("import") and len(page_of("import")) > 5000
+    with pytest.raises(NoSuchPage, match="no topic"):
+        page_of("no such topic")
