@@ -1,6 +1,7 @@
 """The simplest memory: a slot for every token, position by position, allocated once."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -67,8 +68,8 @@ class FullMemory:
                 self.k[row, :, start : start + count] = k[row, :, :count]
                 self.v[row, :, start : start + count] = v[row, :, :count]
         longest = max(ends)
-        added = torch.tensor(counts, dtype=torch.int32, device=self.lengths.device)
-        return View(self.k[:, :, :longest], self.v[:, :, :longest], self.lengths + added, tuple(ends))
+        ends_there = self.lengths + _on_device(tuple(counts), self.lengths.device)
+        return View(self.k[:, :, :longest], self.v[:, :, :longest], ends_there, tuple(ends))
 
     def _check_shapes(self, k: Tensor, v: Tensor, counts: Sequence[int]) -> None:
         rows, heads = self.k.shape[:2]
@@ -82,7 +83,8 @@ class FullMemory:
                 raise ValueError(f"{name} has shape {tuple(given.shape)}, this memory takes {want}")
 
     def commit(self, counts: Sequence[int]) -> None:
-        self._set([start + count for start, count in zip(self.host_lengths, counts, strict=True)])
+        self.host_lengths = [a + b for a, b in zip(self.host_lengths, counts, strict=True)]
+        self.lengths += _on_device(tuple(counts), self.lengths.device)
 
     def keepable(self, lengths: Sequence[int]) -> list[int]:
         return [min(have, max(want, 0)) for have, want in zip(self.host_lengths, lengths, strict=True)]
@@ -94,7 +96,7 @@ class FullMemory:
 
     def _set(self, lengths: list[int]) -> None:
         self.host_lengths = lengths
-        self.lengths.copy_(torch.tensor(lengths, dtype=torch.int32))
+        self.lengths.copy_(_on_device(tuple(lengths), self.lengths.device))
 
     def export(self, row: int, tokens: range) -> dict[str, Tensor]:
         if tokens.step != 1 or tokens.start < 0 or tokens.stop > self.host_lengths[row]:
@@ -130,3 +132,9 @@ class FullMemory:
     def clear(self, rows: Sequence[int]) -> None:
         gone = set(rows)
         self._set([0 if i in gone else n for i, n in enumerate(self.host_lengths)])
+
+
+# Every layer asks for the same few numbers at every step.
+@lru_cache(maxsize=64)
+def _on_device(numbers: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.int32, device=device)

@@ -36,9 +36,9 @@ def _aligned(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 def _one(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
     """One query a row: the heads of a group are the rows of one matrix, and share each key read."""
     rows, heads, _, width = q.shape
-    grouped = q.reshape(rows, k.shape[1], -1, width)
-    weights = torch.softmax(torch.matmul(grouped * scale, k.transpose(-1, -2)), dim=-1)
-    return torch.matmul(weights, v).reshape(rows, heads, 1, v.shape[-1])
+    grouped = (q * scale).reshape(rows, k.shape[1], -1, width)
+    weights = torch.softmax(grouped @ k.transpose(-1, -2), dim=-1)
+    return (weights @ v).reshape(rows, heads, 1, v.shape[-1])
 
 
 def _many(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
