@@ -9,10 +9,10 @@ from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
+from memlessons.files import write_whole
 from memlessons.places import TREE, work_folder
 
 from .execute import CELL_SECONDS, Execution, execute
-from .files import write_whole
 from .index import Entry, entries, index_page, record_path
 from .page import Link, page
 from .report import Board

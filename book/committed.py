@@ -8,10 +8,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from memlessons.errors import MemlessonsError
+from memlessons.files import write_whole
 from memlessons.places import book_folder
 
 from .execute import CELL_SECONDS, execute
-from .files import write_whole
 from .pictures import Draw, add_pictures
 from .report import Board
 from .sources import CHAPTER_NAME, Chapter, notebook_text, read

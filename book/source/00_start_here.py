@@ -37,9 +37,9 @@ claim(
     times < 8,
     then=f"Sixteen times the arithmetic, and **{times:.1f}** times the time. So most of the time that the "
     "sum took did not go into adding. Where did it go?",
-    otherwise=f"Here the matrices take **{times:.1f}** times as long, near what the arithmetic says: "
-    "this machine "
-    "multiplies slowly for the speed of its memory. Read on; its balance is the subject of this chapter.",
+    otherwise=f"Here the matrices take **{times:.1f}** times as long, near what the arithmetic says: this "
+    "machine multiplies slowly for the speed of its memory. Read on; its balance is the subject of this "
+    "chapter.",
 )
 
 # %% [markdown] id="00-screw"
@@ -168,11 +168,11 @@ show(staircase(here))
 nearest, farthest = max(rate for _, rate in here.staircase), here.staircase[-1][1]
 claim(
     nearest > 2 * farthest,
-    then=f"The nearest shelf gives **{nearest / farthest:.0f} times** the bytes per second of the farthest. "
-    "A program that stays within a tread gets that tread's speed, and no other knob on the machine is "
-    "as large.",
-    otherwise="On this machine near and far memory are about equally fast for one core; a GPU, or a machine "
-    "with more cores, shows clear treads.",
+    then=f"The nearest shelf gives **{nearest / farthest:.0f} times** the bytes per second of the "
+    "farthest. A program that stays within a tread gets that tread's speed, and no other knob on the "
+    "machine is as large.",
+    otherwise="On this machine near and far memory are about equally fast for one core; a GPU, or a "
+    "machine with more cores, shows clear treads.",
 )
 
 # %% [markdown] id="00-tiers-open"
@@ -241,7 +241,8 @@ per_token = model.plan.slope(1000)
 say(
     f"Each token costs **{bytes_text(per_token)}** of memory, and it costs that for as long as the "
     f"conversation lasts. A conversation of 1,000 tokens holds {bytes_text(model.plan.bytes(1000))}; the "
-    f"weights, {count_text(model.weights.parameters)} numbers, take {bytes_text(model.weights.stored_bytes)}."
+    f"weights, {count_text(model.weights.parameters)} numbers, take "
+    f"{bytes_text(model.weights.stored_bytes)}."
 )
 
 # %% id="00-memory-picture"
@@ -252,10 +253,12 @@ show(memory_picture(model.plan, 1000, weights=model.weights))
 # %% [markdown] id="00-chat-open"
 # ## The conversation
 #
-# Here is the thread through this book: one conversation of twenty turns, always the same questions. Today
-# the model keeps everything, in full precision, in every layer, and starts from zero at every turn. In
-# each later chapter you will change one thing about its memory, hold the same conversation, and write one
-# more line under today's. Watch the time before the first word of each answer.
+# Here is the thread through this book: one conversation of twenty turns. The model answers each question
+# in its own words (it is small: some answers are wrong); then the conversation goes on with a written
+# reply, so that every design and every machine reads the same text. Today the model keeps everything, in
+# full precision, in every layer, and starts from zero at every turn. In each later chapter you will change
+# one thing about its memory, hold the same conversation, and write one more line under today's. Watch the
+# time before the first word of each answer.
 
 # %% id="00-chat"
 from memlessons.bench.conversation import converse
@@ -277,11 +280,10 @@ table(
 first, last = chat.turns[0], chat.turns[-1]
 claim(
     last.first_token_seconds > 2 * first.first_token_seconds,
-    then=f"By the last turn you wait **{last.first_token_seconds / first.first_token_seconds:.0f} "
-    "times** as long "
-    "for the first word as in the first. The model reads the whole conversation again, every time.",
-    otherwise="In so short a conversation the wait before the first word hardly grows; over more turns "
-    "it does.",
+    then=f"By the last turn you wait **{last.first_token_seconds / first.first_token_seconds:.0f} times** "
+    "as long for the first word as in the first. The model reads the whole conversation again, every time.",
+    otherwise="In so short a conversation the wait before the first word hardly grows; over more turns it "
+    "does.",
 )
 
 # %% [markdown] id="00-prediction-open"
@@ -311,8 +313,7 @@ table(
 )
 say(
     f"The limit is **{least.limit}**, and the model runs at **{least.seconds / took:.0%}** of it. No "
-    "cleverer "
-    f"arithmetic can make this token faster: for {least.intensity:.1f} FLOP per byte the ridge, at "
+    f"cleverer arithmetic can make this token faster: for {least.intensity:.1f} FLOP per byte the ridge, at "
     f"{here.ridge:.1f}, is far away. Only *fewer bytes* can."
 )
 
@@ -339,11 +340,9 @@ assert comparison.waste == 0
 # 01 builds it.) Fewer is better, and every design that saves bytes will be asked what it did to this number.
 
 # %% id="00-quality"
-from memlessons.places import pace
-from memlessons.quality import page_of, perplexity
+from memlessons.quality import ledger_tokens, perplexity
 
-page = torch.tensor(model.tokenizer.encode(page_of("import"))[: 1024 if pace() == "full" else 128])
-quality = perplexity(model, page)
+quality = perplexity(model, ledger_tokens(model.tokenizer))
 say(
     f"Undecided between **{quality.value:.1f}** tokens, give or take {quality.spread:.1f}, over "
     f"{quality.tokens:,} tokens."

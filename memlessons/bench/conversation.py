@@ -1,7 +1,8 @@
 """The spine of the book: one conversation of twenty turns, the same on every machine and for every design.
 
-The questions are fixed; the replies are the model's own, short and greedy. Nothing is kept between turns:
-each turn reads the whole conversation again (chapter 10 asks why).
+The model answers every question, greedily and briefly; the conversation then goes on with the reply of the
+script. So each turn has the same prompt whatever a design makes of it, and times and answers can be compared.
+Nothing is kept between turns: each turn reads the whole conversation again (chapter 10 asks why).
 """
 
 import argparse
@@ -19,33 +20,39 @@ from memlessons.model.load import LanguageModel, load
 from memlessons.places import pace, work_folder
 from memlessons.units import seconds_text
 
-QUESTIONS = (
-    "Hello! My name is Nora, and I have a dog called Biscuit.",
-    "I live in a small town by the sea. What could I do with Biscuit today?",
-    "It is raining. Does that change your answer?",
-    "Biscuit is eleven years old. Is that old for a dog?",
-    "What should an old dog eat?",
-    "How long should we walk each day?",
-    "My brother Tom visits us on Friday. He is afraid of dogs.",
-    "How can I help Tom?",
-    "Tom likes chess. Tell me one thing about chess.",
-    "Which piece is the strongest?",
-    "And which piece moves like an L?",
-    "Tom is also a baker. Which bread needs no yeast?",
-    "What can we cook together on Friday?",
-    "Tom does not eat fish. Give me one dish.",
-    "How much water do I need for pasta?",
-    "Is pasta good for Biscuit?",
-    "What is my dog called?",
-    "On which day does my brother come?",
-    "What is my brother afraid of?",
-    "Thank you! Say goodbye to me by my name.",
+SCRIPT = (
+    (
+        "Hello! My name is Nora, and I have a dog called Biscuit.",
+        "Hello Nora! It is nice to meet you and Biscuit.",
+    ),
+    (
+        "I live in a small town by the sea. What could I do with Biscuit today?",
+        "You could walk along the beach.",
+    ),
+    ("It is raining. What else could we do?", "You could stay at home and teach Biscuit a new trick."),
+    ("Biscuit is eleven years old. Is that old for a dog?", "Yes, eleven years is quite old for a dog."),
+    ("What should an old dog eat?", "Soft food that is easy to chew, in small meals."),
+    ("How long should we walk each day?", "Two short walks of twenty minutes are enough."),
+    ("My brother Tom visits us on Friday. He is afraid of dogs.", "Then let Tom meet Biscuit slowly."),
+    ("How can I help Tom?", "Keep Biscuit on a lead, and let Tom decide when to come closer."),
+    ("Tom likes chess. Tell me one thing about chess.", "Chess is played on a board of sixty-four squares."),
+    ("Which piece is the strongest?", "The queen is the strongest piece."),
+    ("And which piece jumps over other pieces?", "The knight jumps over other pieces."),
+    ("Tom is a baker. Which bread needs no yeast?", "Soda bread needs no yeast."),
+    ("What can we cook together on Friday?", "You could cook pasta with tomatoes."),
+    ("Tom does not eat fish. Give me one more dish.", "You could make a vegetable soup."),
+    ("How do I know that pasta is done?", "Taste it: it should be soft, but still firm inside."),
+    ("Is onion good for dogs?", "No, onion is poisonous for dogs."),
+    ("What is my dog called?", "Your dog is called Biscuit."),
+    ("On which day does my brother come?", "Your brother Tom comes on Friday."),
+    ("What is my brother afraid of?", "He is afraid of dogs."),
+    ("Thank you! Say goodbye to me by my name.", "Goodbye, Nora!"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: what was asked, what came back, and how long it took.
+    """One turn: what was asked, what the model replied, and how long it took.
 
     `prompt_tokens` were read before the answer began, which took `first_token_seconds`; each of the
     other `reply_tokens` - 1 tokens took `seconds_per_token` on average (None for a reply of one token).
@@ -113,14 +120,14 @@ def converse(
     At the quick pace three turns of six tokens, otherwise all of them with up to twelve.
     """
     quick = pace() == "quick"
-    turns = (3 if quick else len(QUESTIONS)) if turns is None else turns
+    turns = (3 if quick else len(SCRIPT)) if turns is None else turns
     reply_tokens = (6 if quick else 12) if reply_tokens is None else reply_tokens
     messages: list[dict[str, str]] = []
     made: list[Turn] = []
-    for question in QUESTIONS[:turns]:
+    for question, scripted in SCRIPT[:turns]:
         messages.append({"role": "user", "content": question})
         turn = _answer(model, question, model.prompt(messages), reply_tokens)
-        messages.append({"role": "assistant", "content": turn.reply})
+        messages.append({"role": "assistant", "content": scripted})
         made.append(turn)
         on_turn(turn)
     return Conversation(tuple(made))
@@ -142,7 +149,7 @@ def _answer(model: LanguageModel, question: str, prompt: list[int], most: int) -
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of this race."""
-    parser.add_argument("--turns", type=int, default=len(QUESTIONS))
+    parser.add_argument("--turns", type=int, default=len(SCRIPT))
     parser.add_argument("--reply-tokens", type=int, default=12)
     parser.add_argument("--out", type=Path, help="write the record to this JSON file")
 

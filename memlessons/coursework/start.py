@@ -4,11 +4,11 @@ import argparse
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from memlessons.errors import MemlessonsError
+from memlessons.files import write_whole
 from memlessons.places import book_folder, work_folder
 
 _NAME = re.compile(r"(\d\d|[A-Z])_[a-z0-9_]+")
@@ -38,7 +38,7 @@ def start(number: str, *, again: bool = False, book: Path | None = None, work: P
                 "--again` for a clean copy; the old one is kept beside it"
             )
         os.replace(target, _free_name(target))
-    _write_whole(target, json.dumps(_clean(json.loads(source.read_text(encoding="utf-8"))), indent=1) + "\n")
+    write_whole(target, json.dumps(_clean(json.loads(source.read_text(encoding="utf-8"))), indent=1) + "\n")
     return target
 
 
@@ -69,20 +69,6 @@ def _clean(notebook: dict[str, Any]) -> dict[str, Any]:
             cell["execution_count"] = None
     notebook["metadata"].pop("widgets", None)
     return notebook
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Through a temporary name: a reader never finds half a notebook."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,13 +1,12 @@
-"""JSON files that are whole or absent: written beside their name first, then moved into place."""
+"""JSON files that are whole or absent, and read with suspicion."""
 
 import json
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from memlessons.errors import MemlessonsError
+from memlessons.files import write_whole
 
 
 class CorruptFile(MemlessonsError, ValueError):
@@ -20,17 +19,7 @@ def write_json(path: Path, value: Any) -> None:
     Makes missing folders. Numbers that JSON cannot say (NaN, infinity) raise ValueError and write nothing.
     """
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    write_whole(path, text)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -120,11 +120,12 @@ class Decoder:
         return self._logits(x)
 
     @torch.no_grad()
-    def read(self, tokens: Tensor, sees: Sees | None = None) -> Reading:
+    def read(self, tokens: Tensor, sees: Sees | None = None, *, last: bool = False) -> Reading:
         """Read `tokens` `[T]` at once, without a memory, and keep what every layer hands on.
 
         `sees(layer, query, key)` says which positions a query may look at: `query` is `[T, 1]`, `key`
-        `[1, T]`, the answer a bool `[T, T]`; None is causal. A query that may see nothing gets zeros.
+        `[1, T]`, the answer a bool `[T, T]`; None is causal. A query that may see nothing gets zeros. With
+        `last`, only the logits `[1, vocabulary]` of the last token.
         """
         count = tokens.shape[0]
         cos, sin = self.rope.at([0], count)
@@ -138,7 +139,7 @@ class Decoder:
             heads = attend_all(q, k, v, mask, scale=self.config.head_width**-0.5)
             x = self._finish(layer, x, heads)
             states.append(x[0])
-        return Reading(self._logits(x)[0], torch.stack(states))
+        return Reading(self._logits(x[:, -1:] if last else x)[0], torch.stack(states))
 
     def _project(self, w: _Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, heads first: `[B, heads, T, head_width]`; queries and keys rotated."""

@@ -1,6 +1,6 @@
 """What forgetting costs: perplexity, on text that every reader has."""
 
 from memlessons.quality.perplexity import Perplexity, perplexity
-from memlessons.quality.text import page_of
+from memlessons.quality.text import ledger_tokens, page_of
 
-__all__ = ["Perplexity", "page_of", "perplexity"]
+__all__ = ["Perplexity", "ledger_tokens", "page_of", "perplexity"]

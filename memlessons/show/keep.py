@@ -7,13 +7,13 @@ process killed half-way, sees the old file or the new one. What cannot be read i
 import json
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from memlessons.errors import MemlessonsError
+from memlessons.files import write_whole
 
 Data = dict[str, Any]
 
@@ -55,7 +55,7 @@ def update_json(path: Path, change: Callable[[Data], None], valid: Callable[[Any
                 if wrong:
                     note = f"{wrong}: moved aside to {_move_aside(path).name}, nothing of it is lost"
             change(data)
-            _replace(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+            write_whole(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
             return note
     except OSError as error:
         if isinstance(error, NotKept):
@@ -64,26 +64,6 @@ def update_json(path: Path, change: Callable[[Data], None], valid: Callable[[Any
         raise NotKept(
             f"{path.name} was not written: {reason}. Free some space or allow writing there"
         ) from error
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        for attempt in range(20):
-            try:
-                os.replace(temporary, path)
-                return
-            except PermissionError:  # Windows: somebody has the old file open
-                if attempt == 19:
-                    raise
-                time.sleep(0.05)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _move_aside(path: Path) -> Path:

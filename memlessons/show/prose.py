@@ -26,14 +26,13 @@ class NoSource(MemlessonsError, TypeError):
     """There is no Python source to show for an object."""
 
 
-def claim(condition: object, then: str, otherwise: str) -> bool:
-    """Say `then` if the outcome shows on this machine, else `otherwise`; returns which it was.
+def claim(condition: object, then: str, otherwise: str) -> None:
+    """Say `then` if the outcome shows on this machine, else `otherwise`.
 
     A NaN is no evidence: it counts as not shown.
     """
     held = bool(condition) and condition == condition
     say(then if held else otherwise)
-    return held
 
 
 def table(

@@ -51,7 +51,8 @@ def roofline(
     low, high = padded(across, log=True, share=0.02)
     floor = min([bandwidth * low, *(y for _, y in points.values())])
     set_axis(fig, "x", "number", low, high, log=True)
-    heights = set_axis(fig, "y", "FLOP/s", *padded([floor, peak], log=True, share=0.08), log=True)
+    top = max([peak, *(y for _, y in points.values())])
+    heights = set_axis(fig, "y", "FLOP/s", *padded([floor, top], log=True, share=0.08), log=True)
     _roof(fig, 0, f"memory: {rate_text(bandwidth)}", [low, ridge], [bandwidth * low, peak])
     _roof(fig, 1, f"compute: {flops_text(peak)}", [ridge, high], [peak, peak])
     # The memory roof's name stands left of the slope, where there is nothing else; the other's above it.

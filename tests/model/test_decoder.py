@@ -125,6 +125,13 @@ def test_last_gives_each_rows_own_last_logits() -> None:
     assert worst(last[0, 0], all_logits[0, 3]) < 1e-12 and worst(last[1, 0], all_logits[1, 1]) < 1e-12
 
 
+def test_reading_can_give_the_last_logits_alone() -> None:
+    d = small.decoder(small.config())
+    everything, last = d.read(torch.tensor(TOKENS)), d.read(torch.tensor(TOKENS), last=True)
+    assert last.logits.shape == (1, 50) and worst(last.logits[0], everything.logits[-1]) < 1e-12
+    assert worst(last.states, everything.states) == 0
+
+
 def test_what_sees_forbids_is_not_seen() -> None:
     d = small.decoder(small.config())
     a, b = torch.tensor(TOKENS), torch.tensor([*TOKENS[:2], 40, *TOKENS[3:]])

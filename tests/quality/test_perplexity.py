@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from memlessons.quality import page_of, perplexity
+from memlessons.quality import ledger_tokens, page_of, perplexity
 from memlessons.quality.text import NoSuchPage
 from tests.model import small
 
@@ -49,3 +49,14 @@ def test_pages_come_from_pythons_documentation() -> None:
     assert "import" in page_of("import") and len(page_of("import")) > 5000
     with pytest.raises(NoSuchPage, match="no topic"):
         page_of("no such topic")
+
+
+def test_the_ledgers_text_is_short_only_at_the_quick_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Letters:
+        def encode(self, text: str) -> list[int]:
+            return [ord(c) for c in text]
+
+    for pace, count in (("quick", 128), ("full", 1024)):
+        monkeypatch.setenv("MEMLESSONS_PACE", pace)
+        tokens = ledger_tokens(Letters())
+        assert "".join(map(chr, tokens.tolist())) == page_of("import")[:count]

@@ -14,7 +14,7 @@ CELLS = {
     "table": "table({'<i>a</i>': 1.5, 'b': 2.0}, unit='seconds', caption='Times')",
     "guess": "guess = predict('00', 16, unit='times')\nreveal('00', 1.8)",
     "wrong": "assert predict('01', 'sixteen') is None",
-    "claim": "_ = claim(1 > 2, then='Faster.', otherwise='Not faster *here*.')",
+    "claim": "claim(1 > 2, then='Faster.', otherwise='Not faster *here*.')",
     "source": "show_source(claim)",
     "mine": "def f(x):\n    return x + 1\nshow_source(f)",
     "last": "lines({'a line': ([1, 2], [3, 4])}, 'How fast?', 'tokens', 'time', 'One line.', id='fig-99')",

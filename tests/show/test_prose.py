@@ -78,9 +78,9 @@ def test_a_code_span_shows_any_text_as_it_is(text):
 
 
 def test_a_claim_says_what_shows_here(capsys):
-    assert claim(2 < 3, "It is faster.", "Not here.") is True
-    assert claim(numpy.bool_(False), "It is faster.", "Not here.") is False
-    assert claim(math.nan, "It is faster.", "Not here.") is False
+    claim(2 < 3, "It is faster.", "Not here.")
+    claim(numpy.bool_(False), "It is faster.", "Not here.")
+    claim(math.nan, "It is faster.", "Not here.")
     assert capsys.readouterr().out == "It is faster.\nNot here.\nNot here.\n"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memlessons.book.files import write_whole
+from memlessons.files import write_whole
 
 
 def test_text_is_written_as_it_is(tmp_path: Path) -> None:
