@@ -314,7 +314,8 @@ table(
 say(
     f"The limit is **{least.limit}**, and the model runs at **{least.seconds / took:.0%}** of it. No "
     f"cleverer arithmetic can make this token faster: for {least.intensity:.1f} FLOP per byte the ridge, at "
-    f"{here.ridge:.1f}, is far away. Only *fewer bytes* can."
+    f"{here.ridge:.1f}, is far away. Only *fewer bytes* can. (What is missing to the whole limit goes into "
+    "many short calls, and into matrices that are not read as fast as one long list of numbers.)"
 )
 
 # %% [markdown] id="00-audit-open"

@@ -17,19 +17,7 @@ import memlessons
 memlessons.lesson("01")
 
 # %% id="01-guess"
-from memlessons.show import (
-    Curve,
-    claim,
-    lines,
-    memory_picture,
-    panels,
-    predict,
-    reveal,
-    say,
-    show,
-    show_source,
-    table,
-)
+from memlessons.show import claim, predict, reveal, say, table
 
 guess = predict("01", None, unit="layers")  # put your number, from 1 to 30, in place of None
 
@@ -265,6 +253,8 @@ for question, (ups, downs, held_out) in questions.items():
     scores[question] = {kind: meaning_score(stack(s), up, down) for kind, s in held_out.items()}
 
 # %% id="01-figure"
+from memlessons.show import panels, show
+
 show(
     panels(
         {question: {kind: s.tolist() for kind, s in kinds.items()} for question, kinds in scores.items()},
@@ -395,9 +385,9 @@ say(
 early, middle, late = list(rates.values())[1:4]
 claim(
     early > max(middle, late) and rates["nowhere"] > 2 / 9,
-    then="Hiding the fact from the early layers costs least: at that depth a word does not know yet what it "
-    "asks for. Hidden from the last ten, it is lost. **Layers have roles**: early ones find out what a word "
-    "is, later ones fetch. Chapter 07 lives on this difference.",
+    then="Hiding the fact from the early layers costs least: at that depth a word does not know yet what "
+    "it asks for. Hidden from the last ten, it is lost. **Layers have roles**: early ones find out what a "
+    "word is, later ones fetch. Chapter 07 lives on this difference.",
     otherwise="With so few riddles the layer groups cannot be told apart here; run the chapter at its "
     "full pace.",
 )
@@ -541,6 +531,7 @@ say(
 
 # %% id="01-source"
 from memlessons.model.decoder import Decoder
+from memlessons.show import show_source
 
 show_source(Decoder.forward)
 
@@ -585,10 +576,8 @@ for _ in range(12):
     with_cache.append(token)
     text_so_far.append(token)
     logits = model.decoder.forward(torch.tensor([[token]]), state, last=True)[0, -1]  # one token
-say(
-    f"Both write: *{model.tokenizer.decode(prompt + with_cache)}*. Largest difference between the logits: "
-    f"{max(differences):.0e} of the largest."
-)
+written = " ".join(model.tokenizer.decode(prompt + with_cache).split())
+say(f"Both write: *{written}*. Largest difference between the logits: {max(differences):.0e} of the largest.")
 
 # %% [markdown] id="01-time-open"
 # ## What it saves
@@ -598,6 +587,7 @@ say(
 
 # %% id="01-time"
 from memlessons.measure import interleaved
+from memlessons.show import Curve, lines
 
 lengths = [16, 64, 128, 256] if pace() == "full" else [16, 256]
 page = torch.randint(0, c.vocabulary, (max(lengths),), generator=torch.Generator().manual_seed(0))
@@ -651,6 +641,7 @@ claim(
 # every layer, until the conversation ends.
 
 # %% id="01-remembers"
+from memlessons.show import memory_picture
 from memlessons.units import bytes_text
 
 say(f"```\n{model.plan.explain(c.context_tokens)}\n```")
