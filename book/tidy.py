@@ -22,6 +22,8 @@ _KEPT_METADATA = {"tags"}
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 # The first part keeps a long line without spaces from being searched from each of its characters.
 _KERNEL_FILE = re.compile(r"(?<![^\s\"'(])[^\s\"'(]*ipykernel_\d+[/\\]\d+\.py")
+# The tree is shown as "."; the reader's own folder in it needs no such start, one beside it keeps its "..".
+_READERS_FOLDER = re.compile(r"(?<!\.)\./(?=work[/\\])")
 _TEMPORARY = "(temporary folder)"
 # Names in there are drawn at random.
 _INSIDE_TEMPORARY = re.compile(re.escape(_TEMPORARY) + r"[/\\][\w.-]+")
@@ -122,4 +124,4 @@ def _clean(text: str, shown: Mapping[str, str]) -> str:
         pattern = rf"(?<![\w.-]){re.escape(folder)}(?![\w-])"
         text = re.sub(pattern, name, text)
     text = _INSIDE_TEMPORARY.sub(_TEMPORARY, text)
-    return _ADDRESS.sub("0x…", text).replace("./work/", "work/")
+    return _READERS_FOLDER.sub("", _ADDRESS.sub("0x…", text))

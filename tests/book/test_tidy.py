@@ -26,7 +26,7 @@ def _display(**data: object) -> NotebookNode:
         ("{home}/notes.txt", "~/notes.txt"),
         ("file://{home}/notes.txt", "file://~/notes.txt"),
         ("{tree}/book/x.json and {tree}", "./book/x.json and ."),
-        ("{tree}/work/scoreboard.json", "work/scoreboard.json"),
+        ("{reader}/scoreboard.json", "work/scoreboard.json"),
         ("saved in {work}/scoreboard.json", "saved in work/scoreboard.json"),
         ("{cache}/models/m.gguf", "~/.cache/memlessons/models/m.gguf"),
         ("{temp}/tmpx8a_2/file", "(temporary folder)/file"),
@@ -38,6 +38,7 @@ def _display(**data: object) -> NotebookNode:
 def test_local_folders_and_addresses_are_replaced(tmp_path: Path, printed: str, committed: str) -> None:
     work = tmp_path / "work"
     local = {"home": Path.home(), "tree": TREE, "work": work, "cache": cache_folder()}
+    local["reader"] = TREE / "work"
     local["temp"] = Path(tempfile.gettempdir())
     text = printed.format(**local)
     notebook = _notebook(
