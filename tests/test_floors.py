@@ -22,7 +22,8 @@ FLOORS = (
     {"model"},
     {"quality"},
     {"bench", "turns"},
-    {"cli", "coursework", "doctor", "show"},
+    {"doctor", "show"},
+    {"cli", "coursework"},
     {"book", "__main__"},
 )
 FLOOR_OF = {part: height for height, parts in enumerate(FLOORS) for part in parts}
