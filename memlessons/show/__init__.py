@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memlessons.show.bars import bars_to_scale
     from memlessons.show.curves import Curve, lines, panels
     from memlessons.show.diagrams import tiers_picture, triangle
     from memlessons.show.guesses import predict, reveal
@@ -15,16 +16,22 @@ if TYPE_CHECKING:
     from memlessons.show.prose import claim, show_source, table
     from memlessons.show.rooflines import roofline
     from memlessons.show.shell import code_span, say
+    from memlessons.show.sizer import CacheSizer
+    from memlessons.show.sizer_numbers import Sizing
+    from memlessons.show.sizer_picture import sizer_figure
+    from memlessons.show.sizer_state import SizerState
+    from memlessons.show.tax import tax_figure
     from memlessons.show.theme import Figure, figure, figure_theme, show
     from memlessons.show.working_set import staircase
 
 __all__ = [
-    "Curve", "Figure", "claim", "code_span", "figure", "figure_theme", "lines", "memory_picture", "panels",
-    "predict", "reveal", "roofline", "say", "show", "show_source", "staircase", "table", "tiers_picture",
-    "triangle",
+    "CacheSizer", "Curve", "Figure", "SizerState", "Sizing", "bars_to_scale", "claim", "code_span", "figure",
+    "figure_theme", "lines", "memory_picture", "panels", "predict", "reveal", "roofline", "say", "show",
+    "show_source", "sizer_figure", "staircase", "table", "tax_figure", "tiers_picture", "triangle",
 ]  # fmt: skip
 
 _HOME = {
+    "bars": ("bars_to_scale",),
     "curves": ("Curve", "lines", "panels"),
     "diagrams": ("tiers_picture", "triangle"),
     "guesses": ("predict", "reveal"),
@@ -32,6 +39,11 @@ _HOME = {
     "prose": ("claim", "show_source", "table"),
     "rooflines": ("roofline",),
     "shell": ("code_span", "say"),
+    "sizer": ("CacheSizer",),
+    "sizer_picture": ("sizer_figure",),
+    "sizer_numbers": ("Sizing",),
+    "sizer_state": ("SizerState",),
+    "tax": ("tax_figure",),
     "theme": ("Figure", "figure", "figure_theme", "show"),
     "working_set": ("staircase",),
 }

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import plotly.graph_objects as go
 
 from memlessons.show.axes import padded, set_axis
-from memlessons.show.labels import End, label_ends, note
+from memlessons.show.labels import LINE_PIXELS, End, label_ends, note, plot_pixels, spread
 from memlessons.show.theme import TEXT, Figure, escaped, figure, style
 from memlessons.units import flops_text, rate_text
 
@@ -76,8 +76,17 @@ def roofline(
     for i, (name, (x, y)) in enumerate(points.items(), start=2):
         _point(fig, i, name, x, y, said[i - 2])
         ends.append(End(name, math.log10(x), math.log10(y), style(i).colour))
-    label_ends(fig, ends, heights)
+    label_ends(fig, _below(ends, math.log10(peak), heights, plot_pixels(fig)), heights)
     return fig
+
+
+def _below(ends: Sequence[End], roof: float, heights: tuple[float, float], pixels: float) -> list[End]:
+    """The same names, none on the flat roof or above it: that place is the roof's own name's."""
+    scale = pixels / (heights[1] - heights[0])
+    wanted = [(end.y - heights[0]) * scale for end in ends]
+    free = (roof - heights[0]) * scale - 4
+    places = spread(wanted, [LINE_PIXELS + 2.0] * len(ends), 0, free)
+    return [end._replace(y=heights[0] + place / scale) for end, place in zip(ends, places, strict=True)]
 
 
 def _roof(fig: Figure, number: int, name: str, x: Sequence[float], y: Sequence[float]) -> None:

@@ -1,6 +1,7 @@
 """Figures of a machine: its roofs, its staircase, its three corners."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -127,3 +128,21 @@ def test_four_tiers_hold_more_and_more_tokens_and_words_never_fade():
     assert "▶ local" in marked.layout.annotations[1].text and "2 KiB" in marked.layout.annotations[1].text
     with pytest.raises(UnknownTier, match="instant, local, structural, persistent"):
         tiers_picture(mark="global")
+
+
+def test_names_of_work_near_the_flat_roof_stand_below_it_and_apart():
+    points = {
+        "decode": (0.5, 7e9),
+        "decode, long": (0.52, 6.9e9),
+        "batch": (8.0, 63e9),
+        "prefill": (9.0, 64e9),
+    }
+    fig = roofline(a_machine(), points)
+    low, high = fig.layout.yaxis.range
+    pixels = (fig.layout.height - 70 - 48) / (high - low)
+    placed = {n.text: n.y * pixels + (n.yshift or 0) for n in fig.layout.annotations if n.text in points}
+    roof = math.log10(64e9) * pixels
+    assert set(placed) == set(points)
+    assert all(place + 8 <= roof for place in placed.values())
+    heights = sorted(placed.values())
+    assert all(after - before >= 15 for before, after in pairwise(heights))

@@ -1,0 +1,106 @@
+"""What the kernels ask of chips: compiled offline, in processes in which Triton does not interpret."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton")
+
+EVERY_TIME, REST = ("75", "80", "90", "gfx942"), ("86", "89", "100", "120")
+
+
+def without_interpreter(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=600
+    )
+
+
+@pytest.mark.parametrize(
+    "archs", [EVERY_TIME, pytest.param(REST, marks=pytest.mark.slow)], ids=["main", "rest"]
+)
+def test_every_main_configuration_fits_its_chip_and_spills_nothing(archs: tuple[str, ...]) -> None:
+    done = without_interpreter("-m", "memlessons.kernels", "report", "--arch", *archs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all fit" in done.stdout
+    for arch in archs:
+        name = arch if arch.startswith("gfx") else f"sm_{arch}"
+        assert sum(name in line.split() for line in done.stdout.splitlines()) == 6, done.stdout
+
+
+def test_the_report_refuses_a_chip_it_does_not_know() -> None:
+    done = without_interpreter("-m", "memlessons.kernels", "report", "--arch", "42")
+    assert done.returncode == 2 and "unknown arch 42" in done.stderr
+
+
+PROBLEMS = """
+from memlessons.kernels.offline import MAIN, facts
+good = facts(MAIN[0], 80)
+assert good.problems == [], good
+assert good.registers > 0 and good.stack_bytes == 0 and good.wide_copies > 0 and good.matrix_products > 0
+print(good._replace(shared_bytes=200_000).problems)
+print(good._replace(stack_bytes=8).problems)
+print(good._replace(matrix_products=0).problems)
+print(good._replace(narrow_copies=3).problems)
+print(good._replace(wide_copies=0).problems)
+# The estimate that filters configurations before a launch is an upper one, by a kilobyte at most.
+from memlessons.kernels.choose import shared_bytes
+for shape in MAIN:
+    f = facts(shape, 80)
+    estimate = shared_bytes(f.config, shape.HQ // shape.HKV, shape.D, shape.D, shape.dtype.itemsize)
+    assert f.shared_bytes <= estimate <= f.shared_bytes + 1024, (shape, f.shared_bytes, estimate)
+"""
+
+
+def test_each_way_not_to_fit_is_a_problem_of_its_own_and_the_estimate_is_close() -> None:
+    done = without_interpreter("-c", PROBLEMS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    shared, stack, matrix, narrow, none = done.stdout.splitlines()
+    assert "200,000 bytes of shared memory, the chip has 166,912" in shared
+    assert "spilled" in stack and "no matrix" in matrix and "3 copies" in narrow and "0 copies" in none
+
+
+SPECIALISED = """
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+from triton.runtime.jit import create_function_from_signature
+from memlessons.kernels.arguments import checked
+from memlessons.kernels.choose import Config
+from memlessons.kernels.launch import split_arguments
+from memlessons.kernels.split import split_kernel
+seen = set()
+backend = make_backend(GPUTarget("cuda", 80, 32))
+bind = create_function_from_signature(split_kernel.signature, split_kernel.params, backend)
+for T in (1, 2, 3, 8, 15, 16, 17, 32, 100, 1024, 4097):
+    for B in (1, 2, 16, 17):
+        for splits in (2, 3, 16, 17):
+            q, k = torch.empty(B, 8, 64).half(), torch.empty(B, 2, T, 64).half()
+            lengths = torch.ones(B, dtype=torch.int32)
+            p = checked(q, k, k, lengths, None, None)
+            a, options = split_arguments(q, k, k, lengths, p, Config(64, 4, 3), splits, 0)
+            part = torch.empty(1)
+            _, specialised, _ = bind(*a[:4], part, part, q, part, *a[4:], **options)
+            seen.add(str(specialised))
+print(len(seen))
+"""
+
+
+def test_growing_lengths_batches_and_splits_do_not_compile_a_kernel_each() -> None:
+    done = without_interpreter("-c", SPECIALISED)
+    assert done.returncode == 0, done.stderr[-3000:]
+    # q_h is 1 for a batch of one in no case: strides stay specialised, counts do not.
+    assert int(done.stdout) <= 2
+
+
+def test_only_the_portable_subset_of_triton_is_used() -> None:
+    """Block pointers left Triton in 3.9, and cache arguments became keyword-only."""
+    from pathlib import Path
+
+    import memlessons.kernels as kernels
+
+    source = Path(kernels.__path__[0], "split.py").read_text(encoding="utf-8")
+    for word in ("make_block_ptr", "boundary_check", "padding_option", "tl.libdevice", "inline_asm"):
+        assert word not in source
