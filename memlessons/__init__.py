@@ -18,8 +18,11 @@ def lesson(number: str) -> None:
     """Prepare this kernel for a chapter; the first line of every notebook.
 
     Where Triton is installed and no GPU is present, it switches Triton's interpreter on, which must
-    happen before Triton is first imported. Imports neither torch nor triton itself.
+    happen before Triton is first imported; where there is no Triton, cells that need it show what was
+    recorded of them. Imports neither torch nor triton itself.
     """
     from memlessons.places import prepare_lesson
+    from memlessons.recorded import stand_in_for_triton
 
     prepare_lesson(number)
+    stand_in_for_triton()

@@ -14,6 +14,7 @@ TREE = Path(__file__).resolve().parent.parent
 FLOORS = (
     {"errors", "files", "units"},
     {"places"},
+    {"recorded"},
     {"__init__"},  # the package itself: `memlessons.lesson` and `__version__`
     {"plan"},
     {"cost"},

@@ -141,6 +141,17 @@ class Decoder:
             states.append(x[0])
         return Reading(self._logits(x[:, -1:] if last else x)[0], torch.stack(states))
 
+    @torch.no_grad()
+    def project(self, layer: int, states: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values that a layer (counted from 0) makes of the states handed to it.
+
+        `states` is `[T, hidden]`, the tokens stand at positions `first`, `first + 1`, ...; returns
+        q `[query_heads, T, head_width]`, k and v `[kv_heads, T, head_width]`, q and k rotated.
+        """
+        cos, sin = self.rope.at([first], len(states))
+        q, k, v = self._project(self._layers[layer], states[None], cos, sin)
+        return q[0], k[0], v[0]
+
     def _project(self, w: _Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, heads first: `[B, heads, T, head_width]`; queries and keys rotated."""
         c = self.config

@@ -4,7 +4,9 @@ In a notebook these render, in a shell they print; neither needs IPython to be i
 set anywhere, so all of it follows the reader's theme.
 """
 
+import ast
 import html
+import importlib.util
 import inspect
 import re
 import textwrap
@@ -50,13 +52,19 @@ def table(
 def show_source(thing: Any) -> None:
     """Show the source code of a function or class of the package, with its file and first line.
 
-    Jitted functions (Triton, Numba) show the Python function they were made from. Raises NoSource.
+    Jitted functions (Triton, Numba) show the Python function they were made from. A text names a function
+    or class, "memlessons.kernels.split.split_kernel", whose module is read and not imported: it may need
+    what this machine has not. Raises NoSource.
     """
     thing = _python_of(thing)
+    path: str | None
     try:
-        source, line = inspect.getsourcelines(thing)
-        path = inspect.getsourcefile(thing)
-    except (TypeError, OSError) as error:
+        if isinstance(thing, str):
+            source, line, path = _found(thing)
+        else:
+            source, line = inspect.getsourcelines(thing)
+            path = inspect.getsourcefile(thing)
+    except (TypeError, OSError, ValueError, ImportError) as error:
         raise NoSource(
             f"show_source({thing!r}): no Python source; pass a function, a class or a module of the package"
         ) from error
@@ -74,6 +82,20 @@ def _python_of(thing: Any) -> Any:
         if callable(inner) and not inspect.isclass(thing) and not inspect.isfunction(thing):
             return inner
     return inspect.unwrap(thing) if callable(thing) else thing
+
+
+def _found(name: str) -> tuple[list[str], int, str]:
+    """The lines of a module's function or class, decorators included; where they begin, in which file."""
+    module, _, wanted = name.rpartition(".")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ImportError(module)
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == wanted:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            return text.splitlines(keepends=True)[first - 1 : node.end_lineno], first, spec.origin
+    raise ValueError(wanted)
 
 
 def _relative(path: str | None) -> str:

@@ -183,3 +183,19 @@ def test_weights_that_do_not_belong_are_named() -> None:
         Decoder(d.config, d.plan).load_weights(good | {"more": torch.zeros(3)})
     with pytest.raises(PlanMismatch):
         Decoder(d.config, full_attention(2, 4, 4, 8))
+
+
+def test_projecting_states_gives_the_queries_keys_and_values_that_attention_used() -> None:
+    c = small.config(query_heads=4, kv_heads=2)
+    d = small.decoder(c)
+    tokens = torch.tensor([5, 7, 11, 2, 30])
+    states = d.read(tokens).states
+    state = d.new_state(capacity=8)
+    d.forward(tokens[None], state)
+    for layer in range(c.layers):
+        q, k, v = d.project(layer, states[layer])
+        assert (tuple(q.shape), tuple(k.shape)) == ((4, 5, 8), (2, 5, 8))
+        held = state.layers[layer][0].export(0, range(5))
+        assert torch.allclose(held["k"], k, atol=1e-12) and torch.allclose(held["v"], v, atol=1e-12)
+        late = d.project(layer, states[layer][3:], first=3)
+        assert all(torch.allclose(a[:, 3:], b, atol=1e-12) for a, b in zip((q, k, v), late, strict=True))

@@ -195,3 +195,15 @@ def test_all_public_names_load():
     assert dir(package) == sorted(package.__all__)
     with pytest.raises(AttributeError):
         _ = package.nothing_of_that_name
+
+
+def test_show_source_reads_a_named_function_without_importing_its_module(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_source("memlessons.kernels.split.split_range")
+    said = capsys.readouterr().out
+    assert said.startswith("kernels/split.py, line ")
+    assert "@triton.jit\ndef split_range(" in said and "def times(" not in said
+    for name in ("memlessons.kernels.split.nothing", "memlessons.kernels.nothing.split_range", "split_range"):
+        with pytest.raises(NoSource, match="no Python source"):
+            show_source(name)
