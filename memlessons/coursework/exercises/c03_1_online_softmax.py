@@ -1,0 +1,170 @@
+"""03.1: softmax over scores that arrive in chunks, in one pass."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from memlessons.coursework.exercise import Exercise, Inputs, Mistake
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Chunks = list[Tensor]
+
+
+def online_softmax(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    """Softmax of all scores, times the values, and the scores' log-sum-exp, from one pass over the chunks.
+
+    Of one query: `score_chunks` is a list of one or more float64 tensors [n], `value_chunks` the list of
+    their values, float64 [n, D]; n differs from chunk to chunk. A chunk may be empty (n = 0), and a score
+    may be -inf (a hidden position, whose value does not count). Scores may be in the hundreds. Returns
+    (out, lse): out is [D], the average of the values weighted by exp(score); lse is the natural logarithm of
+    the sum of exp(score). Where nothing is seen, because all is empty or -inf: zeros and -inf.
+    """
+    highest, total = -math.inf, 0.0
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        before, highest = highest, max([highest, *scores.tolist()])
+        if highest == -math.inf:
+            continue  # nothing seen yet
+        shrink = math.exp(before - highest)
+        weights = (scores - highest).exp()
+        total = total * shrink + float(weights.sum())
+        out = out * shrink + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, highest + math.log(total)
+
+
+def _old_sum_not_rescaled(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    highest, total = -math.inf, 0.0
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        before, highest = highest, max([highest, *scores.tolist()])
+        if highest == -math.inf:
+            continue
+        weights = (scores - highest).exp()
+        total = total + float(weights.sum())
+        out = out * math.exp(before - highest) + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, highest + math.log(total)
+
+
+def _old_output_not_rescaled(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    highest, total = -math.inf, 0.0
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        before, highest = highest, max([highest, *scores.tolist()])
+        if highest == -math.inf:
+            continue
+        weights = (scores - highest).exp()
+        total = total * math.exp(before - highest) + float(weights.sum())
+        out = out + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, highest + math.log(total)
+
+
+def _nan(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    highest, total = -math.inf, 0.0
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        if len(scores) == 0:
+            continue
+        before, highest = highest, max([highest, *scores.tolist()])
+        shrink = math.exp(before - highest)  # NaN where both are -inf, and from there on
+        weights = (scores - highest).exp()
+        total = total * shrink + float(weights.sum())
+        out = out * shrink + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, highest + math.log(total)
+
+
+def _lse_without_the_maximum(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    highest, total = -math.inf, 0.0
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        before, highest = highest, max([highest, *scores.tolist()])
+        if highest == -math.inf:
+            continue
+        shrink = math.exp(before - highest)
+        weights = (scores - highest).exp()
+        total = total * shrink + float(weights.sum())
+        out = out * shrink + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, math.log(total)
+
+
+def _draw() -> SearchStrategy[Inputs]:
+    from hypothesis import strategies as st
+
+    @st.composite
+    def inputs(pick: st.DrawFn) -> Inputs:
+        dice = torch.Generator().manual_seed(pick(st.integers(0, 2**32 - 1)))
+        width, scale = pick(st.integers(1, 4)), pick(st.sampled_from([1.0, 10.0, 300.0]))
+        # A first chunk without anything to see is legal and easily forgotten: let it be frequent.
+        kinds = [pick(st.sampled_from(["hidden", "hidden", "empty", "plain", "plain"]))]
+        kinds += pick(
+            st.lists(st.sampled_from(["plain"] * 5 + ["mixed", "hidden", "empty"]), min_size=1, max_size=5)
+        )
+        score_chunks, value_chunks = [], []
+        for kind in kinds:
+            count = 0 if kind == "empty" else pick(st.integers(1, 5))
+            scores = scale * torch.randn(count, generator=dice, dtype=torch.float64)
+            if kind in ("mixed", "hidden"):
+                scores[:: 1 if kind == "hidden" else 2] = -math.inf
+            score_chunks.append(scores)
+            value_chunks.append(torch.randn(count, width, generator=dice, dtype=torch.float64))
+        return {"score_chunks": score_chunks, "value_chunks": value_chunks}
+
+    return inputs()
+
+
+def _shown() -> tuple[Inputs, ...]:
+    two, four = math.log(2), math.log(4)
+    score_chunks = [torch.tensor(scores, dtype=torch.float64) for scores in ([0.0, 0.0], [four, two])]
+    value_chunks = [torch.tensor(rows, dtype=torch.float64) for rows in ([[4.0], [4.0]], [[8.0], [0.0]])]
+    return ({"score_chunks": score_chunks, "value_chunks": value_chunks},)
+
+
+EXERCISE = Exercise(
+    id="03.1",
+    title="Softmax in one pass",
+    kind="build",
+    reference=online_softmax,
+    draw=_draw,
+    mistakes=(
+        Mistake(
+            "old sum not rescaled",
+            "A new maximum changes the unit of everything before: in which unit is your old sum?",
+            _old_sum_not_rescaled,
+        ),
+        Mistake(
+            "old output not rescaled",
+            "A new maximum changes the unit of everything before, and your sum follows. What of the other "
+            "accumulator?",
+            _old_output_not_rescaled,
+        ),
+        Mistake("NaN", "What is -inf minus -inf? Ask it of a first chunk in which nothing is seen.", _nan),
+        Mistake(
+            "lse without the maximum",
+            "Your logarithm is relative to what? Each exponential had the maximum taken off.",
+            _lse_without_the_maximum,
+        ),
+    ),
+    hints=(
+        "When a chunk brings a larger score than all before, what is wrong with what you had added up?",
+        "Three running things: the highest score, the sum of exponentials, the weighted sum of values. The "
+        "last two are both measured from the first.",
+        "`out = out * math.exp(before - highest) + (scores - highest).exp() @ values`",
+    ),
+    shown=_shown(),
+    outputs="a pair (out, lse): a tensor [D] and a number",
+)
