@@ -45,7 +45,8 @@ class Case:
         for b, length in enumerate(self.lengths):
             k[b, :, length:], v[b, :, length:] = float("nan"), float("nan")
         lengths = torch.tensor(self.lengths, dtype=torch.int32)
-        return Inputs(*(t.to(device, dtype) for t in (q, k, v)), lengths.to(device), dict(self.options))
+        q, k, v = (t.to(device, dtype) for t in (q, k, v))
+        return Inputs(q, k, v, lengths.to(device), dict(self.options))
 
 
 GATES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-3, torch.bfloat16: 6e-3}

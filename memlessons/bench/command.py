@@ -12,6 +12,10 @@ RACES = {
         "memlessons.bench.decode",
         "decode steps and prefill of SmolLM2 against a peer and a bare stream",
     ),
+    "kernels": (
+        "memlessons.bench.kernels",
+        "decode attention against its ceiling, torch, and its own targets",
+    ),
     "conversation": ("memlessons.bench.conversation", "twenty turns with SmolLM2, timed turn by turn"),
 }
 

@@ -4,7 +4,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -44,15 +44,22 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run that was kept: its name, its values by name, and its provenance (see `provenance`)."""
+    """A run that was kept: its name, its values by name, and its provenance (see `provenance`).
+
+    `facts` are what a reader must know of the values beside their spread: shapes, what was left out.
+    """
 
     name: str
     values: Mapping[str, Value]
     provenance: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, path: Path) -> Path:
         """Write this record as JSON, whole or not at all; returns the path."""
-        write_json(path, {"form": _FORM} | asdict(self))
+        fields = asdict(self)
+        if not self.facts:
+            del fields["facts"]
+        write_json(path, {"form": _FORM} | fields)
         return path
 
     @staticmethod
@@ -66,6 +73,7 @@ class Record:
             take(source, "name", str, path.name),
             {name: _value(entry, f"{path.name}: {name}") for name, entry in values.items()},
             take(source, "provenance", dict, path.name),
+            take(source, "facts", dict, path.name) if "facts" in source else {},
         )
 
 
