@@ -18,6 +18,7 @@ from memlessons.kernels.twin import FAST, LOG2E, decode_kernel
 BLOCK_N = 1024
 """Slots in a tile: a memory is read fastest in long runs, and a tile's scores stay in the near cache."""
 
+_config: Any = numba.config
 # Numba's default threading layer aborts the process when two Python threads enter it.
 _one_at_a_time = threading.Lock()
 
@@ -25,12 +26,11 @@ _one_at_a_time = threading.Lock()
 @cache
 def compiled() -> Callable[..., None]:
     """The twin, compiled at its first call for float32 or float64, and kept in the user's cache folder."""
-    config: Any = numba.config
-    if not config.CACHE_DIR:
+    if not _config.CACHE_DIR:
         try:
             from platformdirs import user_cache_dir
 
-            config.CACHE_DIR = user_cache_dir("memlessons/numba", appauthor=False)
+            _config.CACHE_DIR = user_cache_dir("memlessons/numba", appauthor=False)
         except ImportError:
             pass  # Numba's own choice: __pycache__ beside this file
     kernel: Callable[..., None] = numba.njit(parallel=True, cache=True, **FAST)(decode_kernel)
@@ -59,7 +59,8 @@ def decode_cpu(
             raise BadArgument(
                 f"{name} must be in C order for backend='cpu', its strides are {tensor.stride()}"
             )
-    splits = splits or cpu_splits(p, numba.get_num_threads())
+    threads = torch.get_num_threads()
+    splits = splits or cpu_splits(p, threads)
     part, lse = scratch.partials((p.B, p.HQ, splits), p.DV, q.device, q.dtype)
     o, o_lse = torch.empty((p.B, p.HQ, p.DV), dtype=q.dtype), torch.empty((p.B, p.HQ), dtype=q.dtype)
     number = np.float32 if q.dtype == torch.float32 else np.float64
@@ -67,7 +68,11 @@ def decode_cpu(
     scales = number(p.scale * LOG2E), number((p.softcap or 0) * LOG2E)
     outputs = [t.numpy() for t in (part, lse, o, o_lse)]
     with _one_at_a_time:
+        # As many as torch uses. Where both run on one OpenMP, Numba's start would change torch's number.
+        numba.set_num_threads(min(threads, int(_config.NUMBA_NUM_THREADS)))
         compiled()(*tensors, lengths.numpy(), splits, chunk, *scales, min(BLOCK_N, max(p.T, 1)), *outputs)
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
     return o, o_lse
 
 

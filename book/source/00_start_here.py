@@ -356,6 +356,11 @@ assert comparison.waste == 0
 # One number is missing: how *good* the model is. We will measure it as **perplexity**, on a page of Python's
 # documentation: between how many tokens is the model undecided, on average, before each next one? (Chapter
 # 01 builds it.) Fewer is better, and every design that saves bytes will be asked what it did to this number.
+#
+# A row of the ledger says at how many tokens it holds; what one more token leaves behind (*stored*); what one
+# step reads of the memory; the arithmetic of a token; what is sent between devices (nothing, as long as
+# there is one); tokens per second and the wait for the first token, each the median over the turns;
+# perplexity; and which corner of the triangle paid for it.
 
 # %% id="00-quality"
 from memlessons.quality import ledger_tokens, perplexity
@@ -379,83 +384,68 @@ scoreboard()
 # %% [markdown] id="00-exercises"
 # ## Exercises
 #
-# Write your lines in place of the `...` and run the cell. Each cell says what came out and what should
-# have.
+# Write your lines in place of the `...` and run the cell: it is checked at once, on inputs drawn anew each
+# time. If something is wrong, the answer says what, for which input, and often which mistake it looks like.
+# `hint("00.1")` and `solution("00.1")`, from `memlessons.coursework`, help when you want them to, and
+# `memlessons progress` in a terminal shows what you have done.
 
 # %% [markdown] id="00-ex1"
-# **00.1 Room left.** A card is sold with `card_gb` gigabytes (GB: a thousand million bytes each). The
-# driver and the engine keep `reserve_gib` gibibytes for themselves (GiB: 1,024 to the power of three
-# bytes each). How many bytes are left beside a model of `need_bytes`? Never less than none.
+# **00.1 Room left** (decide). A card is sold with `card_gb` gigabytes (GB: a thousand million bytes each).
+# The driver and the engine keep `reserve_gib` gibibytes for themselves (GiB: 1,024 to the power of three
+# bytes each). How many bytes are left beside a model of `need_bytes`? Return an int, never less than none.
+# By hand: `room_left(20_000_000_000, 24, 1)` is 2,926,258,176, and with a model of 24,000,000,000 bytes it
+# is 0.
 
 # %% id="00-ex1-cell"
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
+@exercise("00.1")
 def room_left(need_bytes, card_gb, reserve_gib): ...
 
 
-for inputs, expected in (((20_000_000_000, 24, 1), 2_926_258_176), ((24_000_000_000, 24, 1), 0)):
-    got = room_left(*inputs)
-    say(f"room_left{inputs}: " + ("not done yet" if got is None else f"{got:,}, expected {expected:,}"))
-
 # %% [markdown] id="00-ex2"
-# **00.2 The bound.** Return the least seconds and `"compute"` or `"memory"`, for work whose fetching and
-# computing overlap perfectly. Do not look up; you know the rule.
+# **00.2 The bound** (build). Return the least seconds, and `"compute"` or `"memory"`, for `flops` FLOP and
+# `bytes_moved` bytes at `flop_rate` FLOP and `bandwidth` bytes a second, when fetching and computing overlap
+# perfectly. Do not look up; you know the rule. By hand: `least_seconds(6e9, 1e9, 1e12, 1e11)` is
+# `(0.01, "memory")`, and with a hundred times the FLOP it is `(0.6, "compute")`.
 
 # %% id="00-ex2-cell"
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
-def time_bound_of(flops, bytes_moved, flop_rate, bandwidth): ...
+@exercise("00.2")
+def least_seconds(flops, bytes_moved, flop_rate, bandwidth): ...
 
-
-for inputs, expected in (
-    ((6e9, 1e9, 1e12, 1e11), (0.01, "memory")),
-    ((6e11, 1e9, 1e12, 1e11), (0.6, "compute")),
-):
-    got = time_bound_of(*inputs)
-    say(f"time_bound_of{inputs}: " + ("not done yet" if got is None else f"{got}, expected {expected}"))
 
 # %% [markdown] id="00-ex3"
-# **00.3 Least reuse.** How many multiply-adds must each loaded element feed so that the work is limited
-# by arithmetic? A whole number, rounded up, at least one; a multiply-add is two FLOP; an element has
-# `element_bytes` bytes.
+# **00.3 Least reuse** (decide). How many multiply-adds must each loaded element feed so that the work is
+# limited by arithmetic? `flop_rate` is FLOP per second, `bandwidth` bytes per second; a multiply-add is two
+# FLOP; an element has `element_bytes` bytes. Return a whole number, at least one: the smallest that is
+# enough. By hand: `least_reuse(73e9, 16.6e9, 4)` is 9.
 
 # %% id="00-ex3-cell"
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
+@exercise("00.3")
 def least_reuse(flop_rate, bandwidth, element_bytes): ...
 
 
-for inputs, expected in (((73e9, 16.6e9, 4), 9), ((990e12, 4.8e12, 2), 207), ((1e9, 1e12, 4), 1)):
-    got = least_reuse(*inputs)
-    say(f"least_reuse{inputs}: " + ("not done yet" if got is None else f"{got}, expected {expected}"))
-
 # %% [markdown] id="00-ex4"
-# **00.4 Two numbers from many.** You timed reads of several sizes, each three times; one repetition of
-# each was interrupted. Time is a fixed cost plus size divided by bandwidth. Return both, bytes per second
-# and seconds. (A straight line through the *medians*; numpy or plain Python, as you like.)
+# **00.4 Two numbers from many** (build). You timed reads of several `sizes`, in bytes; `seconds[i]` are the
+# repetitions of size i, and one repetition of each was interrupted. Time is a fixed cost plus size divided
+# by bandwidth. Return both, bytes per second and seconds. (A straight line through the *medians*; numpy or
+# plain Python, as you like.) By hand: reads of 1, 2, 4 and 8 million bytes with medians of `0.12`, `0.22`,
+# `0.42` and `0.82` thousandths of a second give `(1e10, 2e-5)`.
 
 # %% id="00-ex4-cell"
-from memlessons.show import say
-
-sizes = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
-seconds = [[fixed + size / 1e10 for fixed in (2e-5, 2e-5, 9e-4)] for size in sizes]
+from memlessons.coursework import exercise
 
 
+@exercise("00.4")
 def fit_bandwidth(sizes, seconds): ...
 
-
-got = fit_bandwidth(sizes, seconds)
-say(
-    "fit_bandwidth: "
-    + (
-        "not done yet"
-        if got is None
-        else f"{got[0]:.3g} bytes/s and {got[1]:.3g} s, expected 1e+10 and 2e-05"
-    )
-)
 
 # %% [markdown] id="00-left-out"
 # ## What we left out

@@ -308,10 +308,12 @@ claim(
 )
 
 # %% [markdown] id="01-caution"
-# Two cautions. A probe that finds a direction does not prove that the model *uses* it; hiding the
-# evidence was worth more. And "a word has a vector" is now untenable: a word has a row in a table, and
-# whatever it means is made on the way, from its company. The states on the way are what a model *has*;
-# what it must *keep* of them is the next question.
+# Three cautions. A probe that finds a direction does not prove that the model *uses* it; hiding the
+# evidence was worth more. A probe takes the easiest clue there is: in the panel *role* the lines part in
+# the very first layers, since "by" stands just before the word, and one look to the left tells. And "a
+# word has a vector" is now untenable: a word has a row in a table, and whatever it means is made on the
+# way, from its company. The states on the way are what a model *has*; what it must *keep* of them is the
+# next question.
 
 # %% [markdown] id="01-dictionary-open"
 # ## A dictionary, made soft
@@ -748,102 +750,82 @@ scoreboard()
 # %% [markdown] id="01-exercises"
 # ## Exercises
 #
-# Write your lines in place of the `...` and run the cell. Each cell checks itself against a case or two
-# that you can follow by hand.
+# Write your lines in place of the `...` and run the cell. `hint("01.1")` asks you a question that helps;
+# ask again for more.
 
 # %% [markdown] id="01-ex1"
-# **01.1 Attend.** Causal attention, heads first: `q` is `[H, T, D]`, `k` and `v` are `[H, S, D]`, and the
-# queries are the *last* T of the S positions. Multiply the scores by `scale`. Return `[H, T, D]`.
+# **01.1 Attend** (build). Causal attention, heads first: `q` is `[H, T, D]`, `k` and `v` are `[H, S, D]`,
+# and the queries are the *last* T of the S positions. Multiply the scores by `scale`. Return `[H, T, D]`.
+# By hand: with all scores 0 and values of 0, 1, 2 and 3 at four positions, the last two queries get 1 and
+# 1.5.
 
 # %% id="01-ex1-cell"
 import torch
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
-def my_attend(q, k, v, scale): ...
+@exercise("01.1")
+def attend_causally(q, k, v, scale): ...
 
-
-zeros = torch.zeros(1, 2, 4)
-got = my_attend(zeros, torch.zeros(1, 4, 4), torch.arange(4.0).view(1, 4, 1).expand(1, 4, 4), 0.5)
-say(
-    "not done yet"
-    if got is None
-    else f"means of what each query sees: {got[0, :, 0].tolist()}, expected [1.0, 1.5]"
-)
 
 # %% [markdown] id="01-ex2"
-# **01.2 The instrument.** `states` is `[n, layers, D]`, `plus` and `minus` are `[m, layers, D]`. Return
-# the cosine of (state minus midpoint) with the axis between the class means, per layer: `[n, layers]`.
+# **01.2 The instrument** (build). `states` is `[n, layers, D]`, `plus` and `minus` are `[m, layers, D]`,
+# sentences of two classes. Return the cosine of (state minus midpoint) with the axis between the class
+# means, per layer: `[n, layers]`. By hand, with one layer and one sentence a class, `[3, 1]` and `[1, 1]`:
+# the states `[5, 4]` and `[2, 7]` score 0.707 and 0.
 
 # %% id="01-ex2-cell"
 import torch
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
-def my_score(states, plus, minus): ...
+@exercise("01.2")
+def score_meaning(states, plus, minus): ...
 
-
-plus_, minus_ = torch.tensor([[[3.0, 1.0]]]), torch.tensor([[[1.0, 1.0]]])
-got = my_score(torch.tensor([[[5.0, 4.0]], [[2.0, 7.0]]]), plus_, minus_)
-say(
-    "not done yet"
-    if got is None
-    else f"{[round(x, 3) for x in got.flatten().tolist()]}, expected [0.707, 0.0]"
-)
 
 # %% [markdown] id="01-ex3"
-# **01.3 A decode step.** `x` is `[D]`, `wq`, `wk`, `wv` are `[D, D]` (apply as `w @ x`), the caches are
-# `[capacity, D]`, of which the first `length` rows are used and the others hold NaN, so that touching an
-# unused row shows. Write key and value in place, attend with scale `D ** -0.5`, return the output and the
-# new length.
+# **01.3 A decode step** (build). `x` is `[D]`, `wq`, `wk`, `wv` are `[D, D]` (apply as `w @ x`), the caches
+# are `[capacity, D]`, of which the first `length` rows are used and the others hold NaN, so that touching
+# an unused row shows. Write key and value in place, attend with scale `D ** -0.5`, return the output and the
+# new length. By hand: if `x` is zero, and the one row in use has a key of zeros and the value `[4, 0]`, the
+# output is `[2, 0]` and the new length 2.
 
 # %% id="01-ex3-cell"
 import torch
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
-def my_decode_step(x, wq, wk, wv, k_cache, v_cache, length): ...
+@exercise("01.3")
+def decode_step(x, wq, wk, wv, k_cache, v_cache, length): ...
 
-
-eye, k_c, v_c = torch.eye(2), torch.full((3, 2), float("nan")), torch.full((3, 2), float("nan"))
-k_c[0], v_c[0] = 0.0, torch.tensor([4.0, 0.0])
-got = my_decode_step(torch.zeros(2), eye, eye, eye, k_c, v_c, 1)
-say("not done yet" if got is None else f"{got[0].tolist()}, length {got[1]}; expected [2.0, 0.0], length 2")
 
 # %% [markdown] id="01-ex4"
-# **01.4 Work.** How many token positions go through the model to produce `new` tokens after a prompt of
-# `prompt` tokens, with a cache and without? (The last token made need not be read by anybody.)
+# **01.4 Work** (decide). How many token positions go through the model to produce `new` tokens after a
+# prompt of `prompt` tokens, with a cache (`cached` is true) and without? (The last token made need not be
+# read by anybody.) Return an int. By hand: `tokens_processed(10, 3, True)` is 12,
+# `tokens_processed(10, 3, False)` is 33, and `tokens_processed(10, 1, False)` is 10.
 
 # %% id="01-ex4-cell"
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
+@exercise("01.4")
 def tokens_processed(prompt, new, cached): ...
 
 
-for inputs, expected in (((10, 3, True), 12), ((10, 3, False), 33), ((10, 1, False), 10)):
-    got = tokens_processed(*inputs)
-    say(f"tokens_processed{inputs}: " + ("not done yet" if got is None else f"{got}, expected {expected}"))
-
 # %% [markdown] id="01-ex5"
-# **01.5 Rotate.** RoPE on the pairs (i, i + D/2): `x` is `[T, D]`, `positions` `[T]`. Pair i turns by
-# position times `base ** (-2 * i / D)`.
+# **01.5 Rotate** (build). RoPE on the pairs (i, i + D/2): `x` is `[T, D]`, `positions` is `[T]`. Pair i
+# turns by position times `base ** (-2 * i / D)`. Return `[T, D]`. By hand: `[1, 0, 0, 0]` at position
+# `pi / 2` becomes `[0, 0, 1, 0]`, a quarter turn.
 
 # %% id="01-ex5-cell"
-import math
 import torch
-from memlessons.show import say
+from memlessons.coursework import exercise
 
 
-def my_rotate(x, positions, base): ...
+@exercise("01.5")
+def rotate_pairs(x, positions, base): ...
 
-
-got = my_rotate(torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([math.pi / 2]), 10_000.0)
-say(
-    "not done yet"
-    if got is None
-    else f"{[round(x, 3) + 0.0 for x in got[0].tolist()]}, expected [0.0, 0.0, 1.0, 0.0] (a quarter turn)"
-)
 
 # %% [markdown] id="01-left-out"
 # ## What we left out

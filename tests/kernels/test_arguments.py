@@ -164,3 +164,19 @@ def test_two_threads_may_call_the_twin_at_once() -> None:
             assert torch.equal(call(backend="cpu"), expected)
 
     assert _in_threads(work, 4) == []
+
+
+THREADS = """
+import torch
+from memlessons.kernels import decode
+torch.set_num_threads(1)
+q, k = torch.ones(1, 2, 4), torch.ones(1, 1, 3, 4)
+decode(q, k, k, torch.tensor([3], dtype=torch.int32), backend="cpu")
+import numba
+print(torch.get_num_threads(), numba.get_num_threads())
+"""
+
+
+def test_the_twin_takes_the_threads_that_torch_has_and_leaves_them() -> None:
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "1"]
