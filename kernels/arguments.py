@@ -71,8 +71,11 @@ def _check_lengths(lengths: Tensor, B: int, T: int, device: torch.device) -> Non
     if lengths.device != device:
         raise BadArgument(f"lengths is on {lengths.device}, q on {device}: bring them together")
     # On a GPU a look at the values would wait for everything queued before; there the kernel clamps them.
-    if device.type == "cpu" and B and not 0 <= int(lengths.min()) <= int(lengths.max()) <= T:
-        raise BadArgument(f"lengths={lengths.tolist()}: each must be from 0 to T={T}")
+    if device.type != "cpu" or not B:
+        return
+    values = lengths.tolist()
+    if not 0 <= min(values) <= max(values) <= T:
+        raise BadArgument(f"lengths={values}: each must be from 0 to T={T}")
 
 
 def check_out(out: Tensor | None, q: Tensor, DV: int) -> None:

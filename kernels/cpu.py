@@ -64,7 +64,7 @@ def decode_cpu(
     part, lse = scratch.partials((p.B, p.HQ, splits), p.DV, q.device, q.dtype)
     o, o_lse = torch.empty((p.B, p.HQ, p.DV), dtype=q.dtype), torch.empty((p.B, p.HQ), dtype=q.dtype)
     number = np.float32 if q.dtype == torch.float32 else np.float64
-    tensors = [t.detach().numpy() for t in (q, k, v)]
+    tensors = [(t.detach() if t.requires_grad else t).numpy() for t in (q, k, v)]
     scales = number(p.scale * LOG2E), number((p.softcap or 0) * LOG2E)
     outputs = [t.numpy() for t in (part, lse, o, o_lse)]
     with _one_at_a_time:

@@ -23,16 +23,17 @@ def _as_float32(typingctx, bits):
 @njit(fastmath={"reassoc", "contract"})
 def _exp2_float32(x):
     """2**x = 2**whole * 2**f; a power of two is its exponent's bits. 0 below 2**-126, for x <= 0 only."""
-    y = max(x, SMALLEST)
+    tiny = x < SMALLEST  # False for NaN, which stays what it is
+    y = SMALLEST if tiny else x
     whole = np.floor(y + HALF)
     f = y - whole
     power = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
     two = _as_float32((np.int32(whole) + np.int32(127)) << np.int32(23))
-    return power * two if x >= SMALLEST else np.float32(0.0)
+    return np.float32(0.0) if tiny else power * two
 
 
 def exp2(x):
-    """2**x inside compiled code, for x <= 0 (a score minus the largest score); NaN is not kept."""
+    """2**x inside compiled code, for x <= 0 (a score minus the largest score)."""
     raise NotImplementedError("exp2 is for compiled code only")
 
 
@@ -41,3 +42,15 @@ def _exp2(x):
     if x == types.float32:
         return lambda x: _exp2_float32(x)
     return lambda x: np.exp2(x)
+
+
+@njit(fastmath={"nnan", "nsz", "reassoc"})
+def largest(x, g, count, m):
+    """The largest of m and x[g, :count]; a NaN among them may be passed over.
+
+    A function of its own, since only here the compiler may assume that there is no NaN, as it must to
+    compare eight numbers at once. The NaN is not lost: its share will be NaN.
+    """
+    for j in range(count):
+        m = max(m, x[g, j])
+    return m

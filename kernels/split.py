@@ -98,9 +98,9 @@ def split_kernel(
         acc = acc * a[:, None] + times(p.to(MMA), vt, USE_DOT, PREC)
         m = mn
 
-    some = l > 0
-    answer = acc / tl.where(some, l, 1.0)[:, None]
-    lse = tl.where(some, m + tl.math.log2(tl.where(some, l, 1.0)), float("-inf"))
+    empty = l == 0
+    answer = acc / tl.where(empty, 1.0, l)[:, None]
+    lse = tl.where(empty, float("-inf"), m + tl.math.log2(tl.where(empty, 1.0, l)))
     row = b * (HKV * G) + h  # int64: partials of a large batch pass 2 ** 31 numbers
     if ONE_SPLIT:
         at = o + row[:, None] * DV + d_v[None, :]
@@ -142,9 +142,9 @@ def merge_kernel(
         l = l * a + tl.sum(p, 0)
         acc = acc * a + tl.sum(p[:, None] * y, 0)
         m = mn
-    some = l > 0
-    answer = acc / tl.where(some, l, 1.0)
+    empty = l == 0
+    answer = acc / tl.where(empty, 1.0, l)
     tl.store(o + row * DV + d, answer.to(o.dtype.element_ty), mask=d < DV)
-    lse = tl.where(some, m + tl.math.log2(tl.where(some, l, 1.0)), float("-inf")) / LOG2E
+    lse = tl.where(empty, float("-inf"), m + tl.math.log2(tl.where(empty, 1.0, l))) / LOG2E
     if tile == 0:
         tl.store(o_lse + row + tl.arange(0, 1), lse)

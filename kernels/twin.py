@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from memlessons.kernels.cpu_exp import exp2
+from memlessons.kernels.cpu_exp import exp2, largest
 from memlessons.kernels.cpu_tile import TILE_HEADS, mix_tile, score_tile
 
 # Sums may be reordered, or no loop below could be vectorised; -inf keeps its meaning.
@@ -34,30 +34,25 @@ def split_range(L, s, splits, chunk, block_n):
 
 @njit(inline="always", **FAST)
 def score(qs, k, b, hk, first, last, x):
-    """x[g, j] = q of head g · k of slot first + j."""
+    """x[g, j] = q of head g · k of slot first + j, all heads while a slot's key is near."""
     G, DK = qs.shape
-    # One head: slot after slot, in one long run. Several: all heads while a slot's key is near.
-    run = last - first if G == 1 else 1
-    for begin in range(first, last, run):
+    for n in range(first, last):
         for g in range(G):
-            for n in range(begin, begin + run):
-                dot = qs.dtype.type(0)
-                for d in range(DK):
-                    dot += qs[g, d] * k[b, hk, n, d]
-                x[g, n - first] = dot
+            dot = qs.dtype.type(0)
+            for d in range(DK):
+                dot += qs[g, d] * k[b, hk, n, d]
+            x[g, n - first] = dot
 
 
 @njit(inline="always", **FAST)
 def mix(p, v, b, hk, first, last, acc):
     """acc[g] += sum over j of p[g, j] * v of slot first + j."""
     G, DV = acc.shape
-    run = last - first if G == 1 else 1
-    for begin in range(first, last, run):
+    for n in range(first, last):
         for g in range(G):
-            for n in range(begin, begin + run):
-                share = p[g, n - first]
-                for d in range(DV):
-                    acc[g, d] += share * v[b, hk, n, d]
+            share = p[g, n - first]
+            for d in range(DV):
+                acc[g, d] += share * v[b, hk, n, d]
 
 
 @njit(inline="always", **FAST)
@@ -68,9 +63,7 @@ def renew(x, count, m, l, acc):
     """
     G, DV = acc.shape
     for g in range(G):
-        mn = m[g]
-        for j in range(count):
-            mn = max(mn, x[g, j])
+        mn = largest(x, g, count, m[g])
         base = mn if mn > -np.inf else x.dtype.type(0)  # all scores -inf: -inf minus -inf is no number
         a = exp2(m[g] - base) if m[g] > -np.inf else x.dtype.type(0)
         total = x.dtype.type(0)
@@ -112,10 +105,11 @@ def attend(q, k, v, b, hk, lo, hi, qk_scale, softcap, block_n, part, lse, s):
         else:
             mix(x, v, b, hk, first, last, acc)
     for g in range(G):
-        whole = l[g] if l[g] > 0 else q.dtype.type(1)
+        empty = l[g] == 0
+        whole = q.dtype.type(1) if empty else l[g]
         for d in range(DV):
             part[b, hk * G + g, s, d] = acc[g, d] / whole
-        lse[b, hk * G + g, s] = m[g] + np.log2(l[g]) if l[g] > 0 else -np.inf
+        lse[b, hk * G + g, s] = -np.inf if empty else m[g] + np.log2(l[g])
 
 
 @njit(**FAST)
@@ -125,21 +119,22 @@ def merge(part, lse, b, h, o, o_lse):
     m = lse[b, h, 0]
     for s in range(1, S):
         m = max(m, lse[b, h, s])
+    base = m if m > -np.inf else part.dtype.type(0)
     total = part.dtype.type(0)
     for d in range(DV):
         o[b, h, d] = 0
-    if m == -np.inf:
-        o_lse[b, h] = m
-        return
     for s in range(S):
-        share = exp2(lse[b, h, s] - m)
-        if share > 0:
+        share = exp2(lse[b, h, s] - base)
+        if share != 0:  # an empty part holds nothing; a NaN must not be passed over
             total += share
             for d in range(DV):
                 o[b, h, d] += share * part[b, h, s, d]
+    if total == 0:
+        o_lse[b, h] = -np.inf
+        return
     for d in range(DV):
         o[b, h, d] /= total
-    o_lse[b, h] = (m + np.log2(total)) / part.dtype.type(LOG2E)
+    o_lse[b, h] = (base + np.log2(total)) / part.dtype.type(LOG2E)
 
 
 def decode_kernel(q, k, v, lengths, splits, chunk, qk_scale, softcap, block_n, part, lse, o, o_lse):

@@ -35,10 +35,11 @@ def predict(chapter: str, value: float | None, *, unit: str = "") -> float | Non
     return guess
 
 
-def reveal(chapter: str, value: float, *, unit: str | None = None) -> None:
+def reveal(chapter: str, value: float, *, unit: str | None = None, how: str = "measured") -> None:
     """Show the measured `value` beside the guess for `chapter`, with their ratio; alone without a guess.
 
-    `unit` is the one given to `predict` unless stated here. The value is kept beside the guess; NaN
+    `unit` is the one given to `predict` unless stated here; `how` says where the value is from, such as
+    "counted". The value is kept beside the guess; NaN
     stands for an outcome that did not show.
     """
     guess, unit = _guess(chapter, unit)
@@ -47,14 +48,14 @@ def reveal(chapter: str, value: float, *, unit: str | None = None) -> None:
         say("Nothing to hold a guess against: on this machine it did not show.")
         return
     if measured is None:
-        say(f"Measured: **{code_span(str(value))}**.")
+        say(f"{how.capitalize()}: **{code_span(str(value))}**.")
         return
     shown = value_text(measured, unit)
     if guess is None:
-        say(f"Measured: **{shown}**.")
+        say(f"{how.capitalize()}: **{shown}**.")
     else:
         guessed = value_text(guess, unit)
-        say(f"Your guess: **{guessed}** · measured: **{shown}** · {_compare(guess, measured)}.")
+        say(f"Your guess: **{guessed}** · {how}: **{shown}** · {_compare(guess, measured)}.")
     _keep(chapter, {"value": measured, "unit": unit, "measured": date.today().isoformat()})
 
 

@@ -10,7 +10,7 @@ from memlessons.cost.roofline import attention_flops
 from memlessons.errors import MemlessonsError
 from memlessons.plan import MemoryPlan, Weights
 
-Corner = Literal["compute", "memory", "communication", "none"]
+Corner = Literal["compute", "memory", "communication", "quality", "none"]
 
 MEASURED = ("tokens_per_second", "time_to_first_token_seconds", "perplexity")
 """What `row_of` takes from a record's values; each may be missing."""
@@ -25,7 +25,7 @@ class Row:
     """One design in the ledger: what it stores and moves, how fast and how well it does, and who paid.
 
     Bytes and FLOP are of one sequence at `context` tokens; None is "not measured". `corner` is where the
-    saving was paid for: with more arithmetic, more device memory, more communication, or nowhere.
+    saving was paid for: with more arithmetic, more device memory, more communication, or with quality.
     """
 
     name: str

@@ -111,6 +111,19 @@ def test_strided_memory_is_read_as_it_lies(backend: str) -> None:
     assert torch.allclose(a, b, atol=1e-6)
 
 
+@every_backend
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("part", ["k", "v"])
+def test_a_nan_that_is_held_is_not_passed_over(
+    part: str, splits: int, backend: str, dtype: torch.dtype
+) -> None:
+    q, k, v, lengths, _ = Case("NaN", lengths=(60, 60)).inputs(dtype)
+    (k if part == "k" else v)[0, 1, 35, 2] = float("nan")  # row 0, the memory of heads 2 and 3
+    o, lse = decode(q, k, v, lengths, backend=backend, splits=splits, return_lse=True)
+    assert o[0, 2:].isnan().any(-1).all() and lse[0, 2:].isnan().all() == (part == "k")
+    assert not o[0, :2].isnan().any() and not o[1].isnan().any() and not lse[1].isnan().any()
+
+
 def test_scores_of_minus_infinity_are_no_evidence_on_any_backend() -> None:
     q = torch.ones(1, 2, 4)
     k = torch.full((1, 1, 9, 4), float("-inf"))

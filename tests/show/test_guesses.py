@@ -118,3 +118,12 @@ def test_an_outcome_that_did_not_show_is_no_value(work, capsys):
     reveal("01", float("nan"))
     assert capsys.readouterr().out.endswith("on this machine it did not show.\n")
     assert "value" not in kept(work)["01"]
+
+
+def test_a_value_that_was_not_measured_says_where_it_is_from(capsys: pytest.CaptureFixture[str]) -> None:
+    predict("x1", None, unit="readers")
+    reveal("x1", 30, how="counted")
+    predict("x2", 10, unit="readers")
+    reveal("x2", 30, how="counted")
+    said = capsys.readouterr().out
+    assert "Counted: 30 readers." in said and "counted: 30 readers" in said and "easured" not in said
