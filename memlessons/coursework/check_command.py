@@ -2,11 +2,14 @@
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from memlessons.coursework.answers import NoAnswers, read_answers
 from memlessons.coursework.catalogue import chapter_number, find, of_chapter
 from memlessons.coursework.check import check
+from memlessons.coursework.draw import fresh_seed
+from memlessons.coursework.feedback import Feedback, repeated_with
 from memlessons.coursework.reader import show_feedback
 from memlessons.places import work_folder
 
@@ -40,12 +43,19 @@ def run(args: argparse.Namespace) -> int:
         if id not in answers.functions:
             print(f"{id} {exercise.title}: no answer in {path.name}; write `def {exercise.name}(...)` there.")
             continue
-        feedback = check(exercise, answers.functions[id], seed=args.seed, trace=args.traceback)
-        show_feedback(feedback)
+        seed = fresh_seed() if args.seed is None else args.seed
+        feedback = check(exercise, answers.functions[id], seed=seed, trace=args.traceback)
+        show_feedback(_for_a_shell(feedback, seed))
         passed += feedback.passed
     if len(exercises) > 1:
         print(f"{passed} of {len(exercises)} passed.")
     return 0 if passed == len(exercises) else 1
+
+
+def _for_a_shell(feedback: Feedback, seed: int) -> Feedback:
+    """The same with the option that repeats it: a decorator's seed counts only where a cell runs."""
+    closing = feedback.closing.replace(repeated_with(feedback.id, seed), f"--seed {seed}")
+    return replace(feedback, closing=closing)
 
 
 def own_notebook(chapter: str, work: Path) -> Path:

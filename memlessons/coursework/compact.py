@@ -41,6 +41,11 @@ def call_lines(name: str, given: dict[str, Any], width: int = 96, most: int = 5)
     return tuple(lines if len(lines) <= most else [*lines[: most - 1], "    … and more"])
 
 
+def wrapped_line(text: str, width: int = 96) -> list[str]:
+    """A sentence over several lines, the later ones indented."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def clipped(text: str) -> str:
     """An error's text on one line, clipped."""
     line = " ".join(text.split())

@@ -10,7 +10,9 @@ from memlessons.coursework.cases import Cases
 from memlessons.coursework.compact import call_lines, clipped, compact
 from memlessons.coursework.compare import same
 from memlessons.coursework.exercise import Mistake
-from memlessons.coursework.feedback import Feedback, Verdict
+from memlessons.coursework.exposing import Exposure
+from memlessons.coursework.feedback import Feedback, Verdict, repeated_with
+from memlessons.coursework.finite import finite
 from memlessons.coursework.outcome import Raised, outcome_difference, outcomes_agree
 from memlessons.coursework.running import Run
 from memlessons.errors import MemlessonsError
@@ -21,7 +23,8 @@ def diagnose(cases: Cases, run: Run, seconds: float) -> Feedback:
 
     A mistake is recognised where the answer agrees with it on every input on which the mistake differs
     from the reference. One that explains at least half of what is wrong comes before all else; one that
-    explains less comes last, for a constant answer may agree with a mistake on its one pinned input.
+    explains less comes last, for a constant answer may agree with a mistake on its one pinned input; and
+    one that shows on pinned inputs alone does not come at all where most of the drawn ones are wrong.
     """
     return replace(_Diagnosis(cases, run).feedback(seconds), printed=run.printed)
 
@@ -30,6 +33,8 @@ class _Diagnosis:
     def __init__(self, cases: Cases, run: Run) -> None:
         self.cases, self.exercise, self.run = cases, cases.exercise, run
         self.got = [outcome.value for outcome in run.outcomes]
+        faults = self.exercise.faults
+        self.exposure = Exposure(faults, cases.expected, self.got) if faults else None
 
     def feedback(self, seconds: float) -> Feedback:
         if self.run.called:
@@ -56,7 +61,8 @@ class _Diagnosis:
         for step in steps:
             if found := step():
                 return found
-        return self._at("wrong", "not yet.", "", self._smallest(self.wrong))
+        hint = self.exposure.question if self.exposure else ""
+        return self._at("wrong", "not yet.", hint, self._clearest(self.wrong))
 
     def _right(self) -> Feedback:
         changed = [i for i, outcome in enumerate(self.run.outcomes) if outcome.changed]
@@ -94,6 +100,8 @@ class _Diagnosis:
         for mistake in self.exercise.mistakes:
             telling, values = self.cases.telling[mistake.name], self.cases.mistaken[mistake.name]
             tolerance = self.exercise.tolerance
+            if least == 0 and self._most_draws_are_wrong() and min(telling, default=0) >= self.cases.drawn:
+                continue
             if telling and all(outcomes_agree(values[i], self.got[i], tolerance) for i in telling):
                 matches.append((len(telling), mistake, telling))
         if not matches:
@@ -105,9 +113,12 @@ class _Diagnosis:
             "mistake",
             f'this looks like "{mistake.name}".',
             mistake.hint,
-            self._smallest(telling),
+            self._clearest(telling),
         )
         return replace(found, mistake=mistake.name)
+
+    def _most_draws_are_wrong(self) -> bool:
+        return 2 * sum(place < self.cases.drawn for place in self.wrong) > self.cases.drawn
 
     def _raises(self) -> Feedback | None:
         raised = [i for i in self.wrong if isinstance(self.got[i], Raised)]
@@ -162,7 +173,8 @@ class _Diagnosis:
         return self._at(
             "only the example",
             "right for the prompt's example, and for no other input.",
-            "Which number of the example stands in your lines where an argument belongs?",
+            "Does a number of the example stand in your lines where an argument belongs? If not, the example "
+            "is too simple to show the mistake.",
             self._smallest(list(drawn)),
         )
 
@@ -170,6 +182,8 @@ class _Diagnosis:
         """Feedback that shows one input, what was expected there and what came."""
         expected, got = self.cases.expected[place], self.got[place]
         words = self._difference(place).words
+        if self.exposure:
+            return self._say(verdict, said, hint, self.exposure.lines(), self._closing())
         lines = list(self._call(place))
         if self.exercise.in_place and isinstance(expected, dict) and isinstance(got, dict):
             name = next(
@@ -202,14 +216,25 @@ class _Diagnosis:
         among = set(places)
         return next(i for i in self.cases.by_size if i in among)
 
+    def _clearest(self, places: Sequence[int]) -> int:
+        """The smallest input where numbers are to be seen on both sides, if there is one."""
+        clear = [i for i in places if finite(self.cases.expected[i]) and finite(self.got[i])]
+        return self._smallest(clear or places)
+
     def _closing(self) -> str:
-        return (
-            f"Wrong for {len(self.wrong)} of {len(self.got)} inputs; {self._seed()} "
-            f'`hint("{self.exercise.id}")` helps.'
-        )
+        helps = f'`hint("{self.exercise.id}")` helps.'
+        if self.exposure:
+            return f"{self._seed()} {helps}"
+        return f"Wrong for {len(self.wrong)} of {len(self.got)} inputs; {self._seed()} {helps}"
 
     def _seed(self) -> str:
-        return f"`seed={self.cases.seed}` draws the same again."
+        again = f"`{repeated_with(self.exercise.id, self.cases.seed)}`"
+        if self.exercise.faults:
+            return (
+                f"{again} takes the same {self.exercise.faults.tried} again, but not the random numbers of "
+                "your own lines: give those a seed, too."
+            )
+        return f"{again} draws the same again."
 
 
 def _nothing(value: Any) -> bool:

@@ -53,6 +53,18 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True)
+class Faults:
+    """What the answer to a "break" exercise has to expose; the exercise's `outcome` is the set exposed.
+
+    `questions` holds one for each fault, the one to ask first in front; `tried` is what the hidden inputs
+    are, "tile sizes".
+    """
+
+    questions: dict[str, str]
+    tried: str
+
+
+@dataclass(frozen=True, slots=True)
 class Exercise:
     """One exercise: all that a check, a hint and a solution need.
 
@@ -62,9 +74,11 @@ class Exercise:
     imported inside it. `shown` are the prompt's own examples: checked too, never alone.
 
     `outcome(answer, inputs)` is what is compared, where that is not the answer itself. Drawn inputs that
-    are no parameters of the reference are hidden from the answer and seen by `outcome` only. `in_place`
-    names the arguments that the answer must change, compared as well. `forbidden` are dotted names of
-    functions that raise WriteItYourself while the answer runs. `tolerance` is relative, for floats.
+    are no parameters of the reference are hidden from the answer and seen by `outcome` only. `faults` says
+    more about a "break" exercise. `handed(arguments)` is how the arguments reach an answer, if not as they
+    were drawn: lists that can be read once. `in_place` names the arguments that the answer must change,
+    compared as well. `forbidden` are dotted names of functions that raise WriteItYourself while the answer
+    runs. `tolerance` is relative, for floats.
     """
 
     id: str
@@ -76,6 +90,8 @@ class Exercise:
     hints: tuple[str, str, str]
     shown: tuple[Inputs, ...] = ()
     outcome: Callable[[Any, Inputs], Any] | None = None
+    faults: Faults | None = None
+    handed: Callable[[Inputs], Inputs] | None = None
     outputs: str = ""
     in_place: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -147,6 +163,8 @@ class Exercise:
                 wrong.append(f"an example or pin lacks {sorted(missing)}: {inputs!r:.80}")
         if unknown := set(self.in_place) - set(parameters):
             wrong.append(f"in_place names {sorted(unknown)}, which the reference does not take")
+        if self.faults and (self.kind != "break" or not self.outcome):
+            wrong.append("faults belong to kind='break', whose outcome is the set of faults exposed")
         if bare := [name for name in self.forbidden if "." not in name]:
             wrong.append(f"forbidden {bare}: write the whole dotted name")
         return wrong

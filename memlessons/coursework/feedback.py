@@ -69,6 +69,11 @@ class Feedback:
         return f"<div>{''.join(parts)}</div>"
 
 
+def repeated_with(id: str, seed: int) -> str:
+    """The decorator that repeats a check."""
+    return f'@exercise("{id}", seed={seed})'
+
+
 def _wrapped(text: str, most: int) -> list[str]:
     lines = textwrap.wrap(text, _WIDTH, max_lines=most, placeholder=" …", break_on_hyphens=False)
     return lines if text else []

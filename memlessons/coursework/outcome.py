@@ -48,7 +48,8 @@ def call(exercise: Exercise, answer: Callable[..., Any], inputs: Inputs) -> Outc
     try:
         value: Any = answer
         if not inspect.isclass(exercise.reference):
-            value = answer(*exercise.given(mine).values())
+            given = exercise.given(mine)
+            value = answer(*(exercise.handed(given) if exercise.handed else given).values())
         changed = tuple(
             name
             for name in exercise.given(inputs)

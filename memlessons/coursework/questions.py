@@ -5,13 +5,21 @@ from random import Random
 from typing import NamedTuple
 
 
+class Trap(NamedTuple):
+    """A wrong answer that is `factor` times the right one, and a word about it."""
+
+    factor: float
+    word: str
+
+
 class Question(NamedTuple):
-    """A question, its answer in `unit`, and the line that leads there."""
+    """A question, its answer in `unit`, the line that leads there, and traps on the way."""
 
     asked: str
     answer: float
     unit: str
     worked: str
+    traps: tuple[Trap, ...] = ()
 
 
 class Topic(NamedTuple):
@@ -56,6 +64,7 @@ def _gibibytes(random: Random) -> Question:
         gib,
         "GiB",
         f"{card} x 10^9 / 2^30 = {gib:.4g}",
+        (Trap(card / gib, "that is in GB"),),
     )
 
 
@@ -69,6 +78,11 @@ def _kv_per_token(random: Random) -> Question:
         kib,
         "KiB",
         f"2 x {heads} x {width} x 2 bytes x {layers} / 1024 = {kib:.4g}: K and V, all heads, all layers",
+        (
+            Trap(1024, "that is in bytes"),
+            Trap(0.5, "K and V, two bytes a number?"),
+            Trap(1 / layers, "in one layer?"),
+        ),
     )
 
 
@@ -94,6 +108,7 @@ def _kv_at_context(random: Random) -> Question:
         gib,
         "GiB",
         f"{kib} x {context} / 2^20 = {gib:.4g}",
+        (Trap(1024, "that is in MiB"), Trap(1 / 1024, "one 1,024 too many")),
     )
 
 
@@ -108,6 +123,7 @@ def _outweighing_batch(random: Random) -> Question:
         batch,
         "readers",
         f"{weights} x 10^9 / ({kib} x 1024 x {context}) = {batch:.4g}",
+        (Trap(1024, "was a KiB a byte?"), Trap(1 / 1024, "one 1,024 too many")),
     )
 
 

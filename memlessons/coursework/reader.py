@@ -60,12 +60,14 @@ def show_feedback(feedback: Feedback) -> None:
 def hint(id: str) -> None:
     """Show the next of an exercise's three hints: a question, what to look at, a line of code.
 
-    After the last it starts over. Raises UnknownExercise.
+    The last says that it is the last; after it they start over. Raises UnknownExercise.
     """
     hints = find(id).hints
     number = _hints.get(id, 0) % len(hints) + 1
     _hints[id] = number
     say(f"**{id}, hint {number} of {len(hints)}:** {hints[number - 1]}")
+    if number == len(hints):
+        say(f'That was the last hint; `solution("{id}")` shows one way.')
     _note(note_hint(id, number))
 
 

@@ -9,7 +9,7 @@ from memlessons.coursework.questions import TOPICS, Question, Topic
 from memlessons.show.shell import code_span, say
 from memlessons.show.values import number_text
 
-_CLOSE = 0.05
+_NEAR = 0.05
 
 
 def question_for(chapter: str, day: date) -> Question | None:
@@ -48,6 +48,11 @@ def _verdict(answer: Any, question: Question) -> str:
         number = float(answer)
     except (TypeError, ValueError, OverflowError):
         return f"{code_span(f'{answer!r:.40}')} is no number; it is **{right}**:"
-    if abs(number - question.answer) <= _CLOSE * abs(question.answer):
+    if _close(number, question.answer):
         return f"Yes, **{right}**:"
-    return f"You say {number_text(number)}; it is **{right}**:"
+    word = next((f" ({t.word})" for t in question.traps if _close(number, t.factor * question.answer)), "")
+    return f"You say {number_text(number)}{word}; it is **{right}**:"
+
+
+def _close(number: float, wanted: float) -> bool:
+    return abs(number - wanted) <= _NEAR * abs(wanted)

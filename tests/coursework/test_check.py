@@ -60,8 +60,8 @@ def test_the_text_of_a_mistake_in_whole():
     assert lines[2].startswith("  clipped_sum(values=[")
     assert [line.split()[0] for line in lines[3:5]] == ["expected", "got"]
     assert lines[5] == (
-        f"Wrong for {wrong} of {len(cases().inputs)} inputs; `seed={SEED}` draws the same again. "
-        '`hint("98.1")` helps.'
+        f'Wrong for {wrong} of {len(cases().inputs)} inputs; `@exercise("98.1", seed={SEED})` '
+        'draws the same again. `hint("98.1")` helps.'
     )
     assert len(lines) == 6
 
@@ -101,6 +101,21 @@ def test_a_mistake_of_pins_alone_is_recognised():
     assert found.case[0] == "clipped_sum(values=[1], most=-2)"
 
 
+def test_a_mistake_of_pins_alone_is_not_named_where_most_draws_are_wrong():
+    def wrong_otherwise(values, most):
+        return max(0, min(sum(values), most)) + (0 if most < 0 else len(values))
+
+    found = verdict(wrong_otherwise, pinned())
+    assert (found.verdict, found.mistake) == ("wrong", "")
+
+    def seldom_wrong(values, most):
+        return max(0, min(sum(values), most)) + (len(values) == 6)
+
+    wrong = [i for i in cases().inputs[:60] if len(i["values"]) == 6]
+    assert 2 < len(wrong) < 30
+    assert verdict(seldom_wrong, pinned()).mistake == "never negative"
+
+
 def test_an_echo_is_named():
     found = verdict(lambda values, most: most)
     assert found.verdict == "echo"
@@ -114,6 +129,7 @@ def test_right_for_the_example_alone():
     found = verdict(learnt_by_heart)
     assert found.verdict == "only the example"
     assert "right for the prompt's example, and for no other input" in found.text()
+    assert "too simple to show the mistake" in found.hint
 
 
 def stub_with_dots(values, most): ...
@@ -294,6 +310,30 @@ def test_values_that_look_alike_are_shown_in_full():
         shown=(),
     )
     assert "expected 0.3333333333333333, got 0.333336" in verdict(lambda x: x / 3 + 3e-6, exercise).text()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_an_example_with_numbers_on_both_sides_is_shown_if_there_is_one(bad):
+    exercise = sums(
+        reference=lambda x: [x / 3],
+        draw=lambda: st.fixed_dictionaries({"x": st.integers(1, 100)}),
+        mistakes=tuple(Mistake(n, "?", f) for n, f in [("a", lambda x: x), ("b", abs), ("c", lambda x: 0)]),
+        shown=(),
+    )
+    found = verdict(lambda x: [bad if x < 50 else 0.5], exercise)
+    assert found.case[-2:] == ("got       [0.5]", f"first value: {found.case[-1].split(': ')[1]}")
+    assert verdict(lambda x: [bad] if x % 2 else [x / 3], exercise).case[2] == f"got       [{bad}]"
+
+
+def test_an_answer_may_be_handed_its_arguments_in_another_form():
+    def handed(arguments):
+        return arguments | {"values": iter(arguments["values"])}
+
+    exercise = sums(handed=handed)
+    assert verdict(clipped_sum, exercise).passed
+    found = verdict(lambda values, most: min(sum(values) + sum(values) + len(list(values)), most), exercise)
+    assert found.passed, "an iterator is read once"
+    assert "clipped_sum(values=[" in verdict(no_limit, exercise).text()
 
 
 def test_changed_inputs_are_an_error_of_their_own():

@@ -134,7 +134,7 @@ def test_a_seed_and_a_traceback_can_be_asked_for(check):
     raises = "def clipped_sum(values, most):\n    return values['x']\n"
     code, out = check("98.1", raises, "answers.py", "--seed", "1234", "--traceback")
     assert code == 1
-    assert "`seed=1234`" in out
+    assert "`--seed 1234` draws the same again" in out
     assert "line 2: return values['x']" in out
     assert 'answers.py", line 2' in out
 

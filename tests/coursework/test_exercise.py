@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlessons.coursework.exercise import BadExercise, Exercise, Mistake
+from memlessons.coursework.exercise import BadExercise, Exercise, Faults, Mistake
 from tests.coursework.samples import clipped_sum, no_limit, sums
 
 GOOD = sums()
@@ -30,6 +30,7 @@ GOOD = sums()
         ({"shown": ({"values": [1]},)}, "lacks ['most']"),
         ({"in_place": ("store",)}, "in_place names ['store']"),
         ({"forbidden": ("merge",)}, "write the whole dotted name"),
+        ({"faults": Faults({"slow": "Why?"}, "sizes")}, "faults belong to kind='break'"),
     ],
 )
 def test_a_bad_part_is_named(changes, words):

@@ -31,7 +31,7 @@ def test_feedback_is_shown_and_a_seed_repeats_it(made_up, work, capsys):
     exercise("98.1", seed=5)(no_limit)
     first = capsys.readouterr().out
     assert first.startswith('98.1 Clipped sum: this looks like "no limit".')
-    assert "`seed=5`" in first
+    assert '`@exercise("98.1", seed=5)` draws the same again' in first
     exercise("98.1", seed=5)(no_limit)
     assert capsys.readouterr().out == first
     assert kept(work)["98.1"] == {"tries": 2}
@@ -88,6 +88,7 @@ def test_hints_count_up_and_start_over(made_up, work, capsys):
         "98.1, hint 1 of 3: What is asked?",
         "98.1, hint 2 of 3: Look at the sum.",
         "98.1, hint 3 of 3: min(sum(values), most)",
+        'That was the last hint; solution("98.1") shows one way.',
         "98.1, hint 1 of 3: What is asked?",
     ]
     assert kept(work)["98.1"] == {"hints": 3}

@@ -1,5 +1,6 @@
 """Questions from earlier chapters: the same all day, never graded."""
 
+import itertools
 import re
 from collections import Counter
 from datetime import date, timedelta
@@ -85,6 +86,25 @@ def test_an_answer_is_right_within_five_percent_and_the_way_is_shown(today, caps
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith(begins)
     assert question.worked.split(",")[0] in line
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_a_trap_is_no_right_answer_and_no_other_trap(topic):
+    for seed in range(20):
+        factors = [1.0, *(trap.factor for trap in topic.draw(Random(seed)).traps)]
+        for one, other in itertools.combinations(factors, 2):
+            assert abs(one / other - 1) > 0.06
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1024, "that is in bytes"), (0.5, "K and V"), (3.0, ""), (1.0, "")]
+)
+def test_a_known_slip_gets_a_word(monkeypatch, capsys, factor, word):
+    asked = next(topic for topic in TOPICS if topic.name == "bytes a token leaves").draw(Random(1))
+    monkeypatch.setattr("memlessons.coursework.recalling.question_for", lambda *_: asked)
+    recall("03", asked.answer * factor)
+    before, _, _ = capsys.readouterr().out.splitlines()[-1].partition("; it is")
+    assert (word in before) and ("(" in before) == bool(word and factor != 1)
 
 
 @pytest.mark.parametrize("answer", ["12", True, [1], float("nan")])

@@ -1,8 +1,10 @@
 """The right answers of chapters 02 and 03 against oracles that share no code with them."""
 
 import itertools
+import statistics
 from fractions import Fraction
 
+import numpy
 import pytest
 import torch
 
@@ -63,6 +65,25 @@ def test_online_softmax_is_softmax_over_all_chunks_at_once():
         seen = scores.isfinite()
         torch.testing.assert_close(out, scores[seen].softmax(0) @ values[seen])
         assert lse == pytest.approx(float(scores.logsumexp(0)) if len(scores) else -torch.inf)
+
+
+def test_the_least_reuse_is_the_first_with_which_computing_takes_as_long_as_loading():
+    whole = 0
+    for inputs in drawn("00.3", 60):
+        loading = Fraction(inputs["element_bytes"], inputs["bandwidth"])
+        found = find("00.3").reference(**inputs)
+        assert Fraction(2 * found, inputs["flop_rate"]) >= loading
+        assert Fraction(2 * (found - 1), inputs["flop_rate"]) < loading
+        whole += Fraction(2 * found, inputs["flop_rate"]) == loading
+    assert whole > 5
+
+
+def test_the_fitted_line_is_that_of_numpy_and_noise_moves_it_by_a_few_percent():
+    for inputs in drawn("00.4", 40):
+        medians = [statistics.median(repetitions) for repetitions in inputs["seconds"]]
+        slope, fixed = numpy.polyfit(inputs["sizes"], medians, 1)
+        assert find("00.4").reference(**inputs) == pytest.approx((1 / slope, fixed), rel=1e-7)
+        assert 0 < fixed < max(medians)
 
 
 def test_merging_any_split_is_attention_over_the_whole():

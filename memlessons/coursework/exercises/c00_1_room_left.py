@@ -63,7 +63,7 @@ EXERCISE = Exercise(
     hints=(
         "Two units are in the question, and they are seven percent apart. Which is which?",
         "Bring everything to bytes first: one number is a multiple of `10**9`, another of `2**30`.",
-        "`max(0, card_gb * 10**9 - reserve_gib * 2**30 - need_bytes)`",
+        "`card_gb * 10**9` bytes are on the card; write the reserve in bytes as well, and what is left.",
     ),
     shown=(
         {"need_bytes": 20_000_000_000, "card_gb": 24, "reserve_gib": 1},

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def least_seconds(flops: float, bytes_moved: float, flop_rate: float, bandwidth: float) -> tuple[float, str]:
-    """The least seconds, and "compute" or "memory": whichever takes that long.
+    """The least seconds, and "compute" or "memory": whichever takes that long, "compute" if both do.
 
     `flops` FLOP at `flop_rate` FLOP/s, `bytes_moved` bytes at `bandwidth` bytes/s, both at the same time.
     """
@@ -43,6 +43,13 @@ def one_averaged_rate(
     """FLOP and bytes in one heap, at one rate between the two."""
     seconds = (flops + bytes_moved) / ((flop_rate + bandwidth) / 2)
     return seconds, "compute" if flops / flop_rate >= bytes_moved / bandwidth else "memory"
+
+
+def memory_on_a_tie(
+    flops: float, bytes_moved: float, flop_rate: float, bandwidth: float
+) -> tuple[float, str]:
+    """The larger pair: of two equal times the one with the later word."""
+    return max((flops / flop_rate, "compute"), (bytes_moved / bandwidth, "memory"))
 
 
 def draw() -> SearchStrategy[Inputs]:
@@ -85,11 +92,21 @@ EXERCISE = Exercise(
             "FLOP and bytes don't add: what unit would their sum have?",
             one_averaged_rate,
         ),
+        Mistake(
+            "memory on a tie",
+            "If both take equally long, what does the prompt want to read?",
+            memory_on_a_tie,
+            # Written so that both quotients are the same float, however they are computed.
+            pins=(
+                {"flops": 2.0**33, "bytes_moved": 2.0**30, "flop_rate": 2.0**40, "bandwidth": 2.0**37},
+                {"flops": 1e10, "bytes_moved": 1e9, "flop_rate": 1e12, "bandwidth": 1e11},
+            ),
+        ),
     ),
     hints=(
         "If fetching takes 10 ms and computing 6 ms, both at once: after how many is all done?",
         "Two times: FLOP over FLOP per second, and bytes over bytes per second. The larger decides.",
-        '`return max((flops / flop_rate, "compute"), (bytes_moved / bandwidth, "memory"))`',
+        "`computing, moving = flops / flop_rate, bytes_moved / bandwidth`",
     ),
     shown=(
         {"flops": 6e9, "bytes_moved": 1e9, "flop_rate": 1e12, "bandwidth": 1e11},

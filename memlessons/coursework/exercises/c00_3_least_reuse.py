@@ -12,46 +12,66 @@ if TYPE_CHECKING:
 
 
 def least_reuse(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
-    """The fewest multiply-adds, at least 1, that each loaded element must feed to be compute bound.
+    """The fewest multiply-adds per loaded element with which computing takes at least as long as loading.
 
     `flop_rate` is FLOP/s, `bandwidth` bytes/s, an element has `element_bytes` bytes. A multiply-add is two
     FLOP.
     """
     flop_per_element = flop_rate / bandwidth * element_bytes
-    return max(1, math.ceil(flop_per_element / 2))
+    return math.ceil(flop_per_element / 2)
 
 
 def flop_counted_as_multiply_add(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
     """FLOP for multiply-adds."""
-    return max(1, math.ceil(flop_rate / bandwidth * element_bytes))
+    return math.ceil(flop_rate / bandwidth * element_bytes)
 
 
 def element_size_lost(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
     """Per byte, not per element."""
-    return max(1, math.ceil(flop_rate / bandwidth / 2))
+    return math.ceil(flop_rate / bandwidth / 2)
 
 
 def rounded_down(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
     """The whole number below."""
-    return max(1, int(flop_rate / bandwidth * element_bytes / 2))
+    return int(flop_rate / bandwidth * element_bytes / 2)
+
+
+def rounded_to_the_nearest(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
+    """The closest whole number."""
+    return round(flop_rate / bandwidth * element_bytes / 2)
+
+
+def one_too_many(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
+    """One more than the whole number below, also where that is enough."""
+    return int(flop_rate / bandwidth * element_bytes / 2) + 1
 
 
 def inverted(flop_rate: int, bandwidth: int, element_bytes: int) -> int:
     """The ridge upside down."""
-    return max(1, math.ceil(bandwidth / flop_rate * element_bytes / 2))
+    return math.ceil(bandwidth / flop_rate * element_bytes / 2)
 
 
 def draw() -> SearchStrategy[Inputs]:
-    """Quotients from 1 to 400, a tenth or more away from whole numbers: no rounding hangs on the last bit."""
+    """Quotients from 1 to 400, whole or a tenth and more from whole and half: none hangs on the last bit."""
     from hypothesis import strategies as st
 
-    def build(whole: int, tenths: int, bandwidth: int, element_bytes: int) -> Inputs:
+    def build(whole: int, tenths: int, gigabytes: int, power: int, element_bytes: int) -> Inputs:
         # multiply-adds per element = flop_rate x element_bytes / (2 x bandwidth)
-        rate = (10 * whole + tenths) * 2 * bandwidth * 10**8 // element_bytes
-        return {"flop_rate": rate, "bandwidth": bandwidth * 10**9, "element_bytes": element_bytes}
+        if tenths == 0:
+            # A bandwidth of 2**n: whole in floats too, in whatever order one divides.
+            rate, bandwidth = whole * 2 * 2**power // element_bytes, 2**power
+        else:
+            bandwidth = gigabytes * 10**9
+            rate = (10 * whole + tenths) * 2 * bandwidth // 10 // element_bytes
+        return {"flop_rate": rate, "bandwidth": bandwidth, "element_bytes": element_bytes}
 
     return st.builds(
-        build, st.integers(1, 400), st.integers(1, 9), st.integers(10, 5_000), st.sampled_from([1, 2, 4, 8])
+        build,
+        st.integers(1, 400),
+        st.sampled_from([0, 0, 0, 0, 1, 2, 3, 4, 6, 7, 8, 9]),
+        st.integers(10, 5_000),
+        st.integers(33, 42),
+        st.sampled_from([1, 2, 4, 8]),
     )
 
 
@@ -73,12 +93,22 @@ EXERCISE = Exercise(
         Mistake(
             "rounded down", "With that many, does computing already take as long as loading?", rounded_down
         ),
+        Mistake(
+            "rounded to the nearest",
+            "Where you rounded down: does computing already take as long as loading?",
+            rounded_to_the_nearest,
+        ),
+        Mistake(
+            "one too many",
+            "If the quotient is a whole number, is that number not enough already?",
+            one_too_many,
+        ),
         Mistake("inverted", "A faster memory needs less reuse. What does yours say?", inverted),
     ),
     hints=(
         "While one element is on its way, how much could have been computed?",
-        "FLOP per byte is `flop_rate / bandwidth`; then per element, then in multiply-adds, then rounded up.",
-        "`math.ceil(flop_rate / bandwidth * element_bytes / 2)`, and at least 1",
+        "FLOP per byte is `flop_rate / bandwidth`. How many is that per element, and how many multiply-adds?",
+        "`flop_per_element = flop_rate / bandwidth * element_bytes`, and `math.ceil` rounds up",
     ),
     shown=(
         {"flop_rate": 73_000_000_000, "bandwidth": 16_600_000_000, "element_bytes": 4},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from memlessons.coursework.exercise import Exercise, Inputs, Mistake
@@ -53,24 +54,48 @@ def largest_size_only(sizes: list[int], seconds: list[list[float]]) -> tuple[flo
     return size / sorted(repetitions)[len(repetitions) // 2], 0.0
 
 
+def fastest_repetition(sizes: list[int], seconds: list[list[float]]) -> tuple[float, float]:
+    """The line through each size's luckiest repetition."""
+    return fit_bandwidth(sizes, [[min(repetitions)] for repetitions in seconds])
+
+
+def line_through_the_ends(sizes: list[int], seconds: list[list[float]]) -> tuple[float, float]:
+    """The smallest and the largest size; all others measured for nothing."""
+    medians = [sorted(repetitions)[len(repetitions) // 2] for repetitions in seconds]
+    (small, quick), *_, (large, slow) = sorted(zip(sizes, medians, strict=True))
+    slope = (slow - quick) / (large - small)
+    return 1 / slope, quick - slope * small
+
+
 def draw() -> SearchStrategy[Inputs]:
-    """Reads that lie exactly on a line, but for one repetition each: every sound method finds the same."""
+    """Sizes that double; reads up to one percent off the line, but for one repetition each.
+
+    The number of repetitions is odd: there is one median and no choice between two.
+    """
     from hypothesis import strategies as st
 
-    @st.composite
-    def inputs(draw: st.DrawFn) -> Inputs:
-        bandwidth = draw(st.integers(2, 500)) * 1e8
-        fixed = draw(st.integers(1, 300)) * 1e-6
-        sizes = draw(st.lists(st.integers(1, 400), min_size=3, max_size=8, unique=True))
-        repetitions = draw(st.sampled_from([3, 4, 5]))
+    def build(count: int, start: int, tenths: int, percent: int, repetitions: int, seed: int) -> Inputs:
+        random = Random(seed)
+        sizes = [start * 50_000 * 2**i for i in range(count)]
+        bandwidth = tenths * 1e8
+        # Large enough to be seen through the noise of the longest read.
+        fixed = percent / 100 * sizes[-1] / bandwidth
         seconds = []
         for size in sizes:
-            each = [fixed + size * 50_000 / bandwidth] * repetitions
-            each[draw(st.integers(0, repetitions - 1))] += draw(st.integers(2, 30)) * 1e-3
+            each = [(fixed + size / bandwidth) * random.uniform(0.99, 1.01) for _ in range(repetitions)]
+            each[random.randrange(repetitions)] *= random.uniform(3, 20)
             seconds.append(each)
-        return {"sizes": [size * 50_000 for size in sizes], "seconds": seconds}
+        return {"sizes": sizes, "seconds": seconds}
 
-    return inputs()
+    return st.builds(
+        build,
+        st.integers(3, 8),
+        st.integers(1, 40),
+        st.integers(2, 500),
+        st.integers(10, 100),
+        st.sampled_from([3, 5, 7]),
+        st.integers(0, 2**31),
+    )
 
 
 EXERCISE = Exercise(
@@ -96,11 +121,21 @@ EXERCISE = Exercise(
             "Where did the fixed cost go? One point leaves it out of sight.",
             largest_size_only,
         ),
+        Mistake(
+            "fastest repetition",
+            "How often would you get the luckiest of all repetitions? The middle one was asked for.",
+            fastest_repetition,
+        ),
+        Mistake(
+            "line through the ends",
+            "Two points make a line. What have all the others to say about it?",
+            line_through_the_ends,
+        ),
     ),
     hints=(
         "What would the line look like through the undisturbed points alone?",
         "First one robust number for each size, the median; then the line's slope, seconds per byte.",
-        "`slope, fixed = numpy.polyfit(sizes, [statistics.median(s) for s in seconds], 1)`",
+        "`medians = [statistics.median(repetitions) for repetitions in seconds]`",
     ),
     shown=(
         {

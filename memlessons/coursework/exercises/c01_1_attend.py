@@ -58,6 +58,19 @@ def no_mask(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
     return (q @ k.transpose(1, 2) * scale).softmax(dim=-1) @ v
 
 
+def blind_to_itself(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """Only what came before."""
+    queries, keys = q.shape[1], k.shape[1]
+    visible = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries - 1)
+    scores = q @ k.transpose(1, 2) * scale
+    return scores.masked_fill(~visible, -torch.inf).softmax(dim=-1) @ v
+
+
+def scale_ignored(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """The usual scale instead of the one given."""
+    return attend_causally(q, k, v, q.shape[-1] ** -0.5)
+
+
 def draw() -> SearchStrategy[Inputs]:
     """A few heads, one to four queries, mostly with a past before them."""
     from hypothesis import strategies as st
@@ -104,6 +117,8 @@ EXERCISE = Exercise(
             "Who shares the 1.0: the keys of a query, or the queries?",
             softmax_over_queries,
         ),
+        Mistake("blind to itself", "May a token see itself?", blind_to_itself),
+        Mistake("scale ignored", "The usual `D ** -0.5` is one choice. Which scale came in?", scale_ignored),
         Mistake("no mask", "Can a token read the answer that comes after it?", no_mask),
     ),
     hints=(

@@ -51,6 +51,18 @@ def divided_by_the_axis_only(states: Tensor, plus: Tensor, minus: Tensor) -> Ten
     return ((states - (up + down) / 2) * axis).sum(dim=-1) / axis.norm(dim=-1)
 
 
+def sign_flipped(states: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
+    """The axis from `plus` to `minus`."""
+    return score_meaning(states, minus, plus)
+
+
+def midpoint_not_halved(states: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
+    """The sum of the two means for their middle."""
+    up, down = plus.mean(dim=0), minus.mean(dim=0)
+    axis, centred = up - down, states - (up + down)
+    return (centred * axis).sum(dim=-1) / (centred.norm(dim=-1) * axis.norm(dim=-1))
+
+
 def draw() -> SearchStrategy[Inputs]:
     """Clouds with a common offset, as the states of a model have."""
     from hypothesis import strategies as st
@@ -92,11 +104,17 @@ EXERCISE = Exercise(
             "dot product", "Lengths grow from layer to layer. What does your score grow with?", dot_product
         ),
         Mistake("divided by the axis only", "Whose length is still left in?", divided_by_the_axis_only),
+        Mistake("sign flipped", "On which side should a state of `plus` itself score?", sign_flipped),
+        Mistake(
+            "midpoint not halved",
+            "Is the sum of two means half-way between them?",
+            midpoint_not_halved,
+        ),
     ),
     hints=(
         "Seen from half-way between the two classes, in which direction does the word lie?",
         "Per layer: midpoint and axis from the class means (dimension 0), then a cosine (the last one).",
-        "`torch.cosine_similarity(states - (up + down) / 2, (up - down).expand_as(states), dim=-1)`",
+        "`up, down = plus.mean(dim=0), minus.mean(dim=0)`",
     ),
     shown=(
         {

@@ -67,6 +67,30 @@ def returns_new_tensors(
     return scores.softmax(dim=0) @ values, length + 1
 
 
+def scale_forgotten(
+    x: Tensor, wq: Tensor, wk: Tensor, wv: Tensor, k_cache: Tensor, v_cache: Tensor, length: int
+) -> tuple[Tensor, int]:
+    """Scores as they come."""
+    k_cache[length], v_cache[length] = wk @ x, wv @ x
+    weights = (k_cache[: length + 1] @ (wq @ x)).softmax(dim=0)
+    return weights @ v_cache[: length + 1], length + 1
+
+
+def old_length_returned(
+    x: Tensor, wq: Tensor, wk: Tensor, wv: Tensor, k_cache: Tensor, v_cache: Tensor, length: int
+) -> tuple[Tensor, int]:
+    """The number of rows that were used before."""
+    out, _ = decode_step(x, wq, wk, wv, k_cache, v_cache, length)
+    return out, length
+
+
+def x_times_w(
+    x: Tensor, wq: Tensor, wk: Tensor, wv: Tensor, k_cache: Tensor, v_cache: Tensor, length: int
+) -> tuple[Tensor, int]:
+    """Columns for rows."""
+    return decode_step(x, wq.T, wk.T, wv.T, k_cache, v_cache, length)
+
+
 def draw() -> SearchStrategy[Inputs]:
     """Caches from empty to one short of full, NaN where nothing was written."""
     from hypothesis import strategies as st
@@ -105,6 +129,9 @@ EXERCISE = Exercise(
             "Who else holds this cache, and what do they see in it?",
             returns_new_tensors,
         ),
+        Mistake("scale forgotten", "What are the scores multiplied by?", scale_forgotten),
+        Mistake("old length returned", "How many rows are used after this step?", old_length_returned),
+        Mistake("x @ w", "`x @ w` or `w @ x`: which is asked for, and when are they equal?", x_times_w),
     ),
     hints=(
         "If three rows are used, into which row does the new key go, and how many rows are then read?",
@@ -113,11 +140,11 @@ EXERCISE = Exercise(
     ),
     shown=(
         {
-            "x": torch.zeros(2),
+            "x": torch.tensor([2.0, 0.0]),
             "wq": torch.eye(2),
-            "wk": torch.eye(2),
-            "wv": torch.eye(2),
-            "k_cache": torch.tensor([[0.0, 0.0], [_NAN, _NAN], [_NAN, _NAN]]),
+            "wk": torch.tensor([[0.0, 1.0], [3.0, 0.0]]),
+            "wv": torch.tensor([[1.0, 0.0], [2.0, 0.0]]),
+            "k_cache": torch.tensor([[0.0, 5.0], [_NAN, _NAN], [_NAN, _NAN]]),
             "v_cache": torch.tensor([[4.0, 0.0], [_NAN, _NAN], [_NAN, _NAN]]),
             "length": 1,
         },

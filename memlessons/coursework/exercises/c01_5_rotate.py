@@ -53,6 +53,11 @@ def sign(x: Tensor, positions: Tensor, base: float) -> Tensor:
     return rotate_pairs(x, -positions, base)
 
 
+def exponent_sign(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """The exponent 2 i / D: each pair faster than the one before."""
+    return rotate_pairs(x, positions, 1 / base)
+
+
 def draw() -> SearchStrategy[Inputs]:
     """Chunks that begin somewhere in the text, now and then with a gap."""
     from hypothesis import strategies as st
@@ -87,6 +92,11 @@ EXERCISE = Exercise(
             neighbouring_pairs,
         ),
         Mistake("wrong frequency", "For pair i, is the exponent i/D or 2i/D?", wrong_frequency),
+        Mistake(
+            "exponent's sign",
+            "The first pair turns once in about six tokens. Should the last one be faster or slower?",
+            exponent_sign,
+        ),
         Mistake(
             "sign",
             "Distances come out right and vectors wrong: turn one pair by hand. Which way does it go?",

@@ -61,6 +61,11 @@ def _maximum_as_lse(o_a: Tensor, lse_a: Tensor, o_b: Tensor, lse_b: Tensor) -> S
     return o / torch.where(total == 0, 1.0, total)[:, None], highest
 
 
+def _weights_are_lse(o_a: Tensor, lse_a: Tensor, o_b: Tensor, lse_b: Tensor) -> State:
+    o = lse_a[:, None] * o_a + lse_b[:, None] * o_b
+    return o / (lse_a + lse_b)[:, None], torch.logaddexp(lse_a, lse_b)
+
+
 def _two_empties_give_nan(o_a: Tensor, lse_a: Tensor, o_b: Tensor, lse_b: Tensor) -> State:
     highest = torch.maximum(lse_a, lse_b)
     weight_a, weight_b = (lse_a - highest).exp(), (lse_b - highest).exp()
@@ -119,6 +124,11 @@ EXERCISE = Exercise(
             "maximum as lse",
             "What do two equal halves weigh together? More than one of them.",
             _maximum_as_lse,
+        ),
+        Mistake(
+            "weights are lse",
+            "lse is a logarithm. What is a part's own sum of exp(score)?",
+            _weights_are_lse,
         ),
         Mistake(
             "two empties give NaN",

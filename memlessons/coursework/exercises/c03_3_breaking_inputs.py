@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from memlessons.coursework.exercise import Exercise, Inputs, Mistake
+from memlessons.coursework.exercise import Exercise, Faults, Inputs, Mistake
 from memlessons.coursework.exercises.decode_inputs import Case, decode_inputs
 from memlessons.coursework.exercises.faulty_kernels import exposed
 
@@ -88,6 +88,16 @@ def _huge_logits_only() -> list[Case]:
     return [(q, k, v, lengths)]
 
 
+def _small_scores() -> list[Case]:
+    dice = torch.Generator().manual_seed(0)
+    q = torch.randn(2, 4, 8, generator=dice)
+    k, v = torch.randn(2, 2, 40, 8, generator=dice), torch.randn(2, 2, 40, 8, generator=dice)
+    lengths = [37, 0]
+    for row, length in enumerate(lengths):
+        k[row, :, length:] = v[row, :, length:] = torch.nan
+    return [(q, k, v, lengths)]
+
+
 def _outcome(answer: Any, inputs: Inputs) -> frozenset[str]:
     """The faults that the cases of an answer expose together, for the hidden tile of `inputs`."""
     found: set[str] = set()
@@ -101,6 +111,17 @@ def _draw() -> SearchStrategy[Inputs]:
 
     return st.builds(lambda tile: {"tile": tile}, st.sampled_from([4, 8, 16, 32]))
 
+
+_HEAD_MAPS = (
+    "How should a wrong order of heads show? With a single memory, or one query head for each, every head "
+    "map agrees."
+)
+_PADDING = (
+    "What can an unused slot hold so that even a weight of 0 does not hide it? 0 times a finite number hides "
+    "the read."
+)
+_EMPTY = "Who divides by 0, and for which length?"
+_OVERFLOW = "How large must a score be before exp() overflows in float32?"
 
 EXERCISE = Exercise(
     id="03.3",
@@ -116,30 +137,41 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "one head per memory",
-            "How should a wrong order of heads show? With one query head for each memory, every head map "
-            "agrees.",
+            _HEAD_MAPS,
             _one_head_per_memory,
         ),
         Mistake(
             "finite padding",
-            "What can an unused slot hold so that even a weight of 0 does not hide it? 0 times a finite "
-            "number hides the read.",
+            _PADDING,
             _finite_padding,
         ),
-        Mistake("no empty row", "Who divides by 0, and for which length?", _no_empty_row),
+        Mistake("no empty row", _EMPTY, _no_empty_row),
         Mistake(
             "huge logits only",
             "If one key takes all the weight, how could a dropped tail show? Let other keys count as well.",
             _huge_logits_only,
         ),
+        Mistake("small scores", _OVERFLOW, _small_scores),
     ),
     hints=(
         "For each of the six: what must an input have so that this fault changes the result?",
         "Look at the lengths (which tile sizes divide them? is one of them 0?), at what unused slots hold, "
-        "at how many query heads share a memory, and at how large the scores are.",
+        "at how many query heads share a memory, and at how large the scores are: above about 88 they "
+        "overflow float32, but if one score wins everything, nobody misses the others.",
         "`v[row, :, length:] = torch.nan`: a slot that nobody may read",
     ),
     outcome=_outcome,
+    faults=Faults(
+        {
+            "heads interleaved": _HEAD_MAPS,
+            "tail dropped": "Does a length end inside a tile of any size, and who would miss its last slots?",
+            "tail read": "What lies in the slots behind a length, and does a tile of any size reach them?",
+            "weight 0": _PADDING,
+            "empty row": _EMPTY,
+            "no maximum": _OVERFLOW,
+        },
+        tried="tile sizes",
+    ),
     outputs="a list of at most two inputs (q, k, v, lengths)",
     draws=20,
 )

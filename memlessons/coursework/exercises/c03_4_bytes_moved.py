@@ -98,6 +98,19 @@ def _shared_but_read_per_head(
     return 2 * batch * heads * tokens * width * element_bytes
 
 
+def _original_read_forgotten(
+    batch: int,
+    q_heads: int,
+    kv_heads: int,
+    tokens: int,
+    width: int,
+    element_bytes: int,
+    expanded: bool,
+) -> int:
+    heads = 2 * q_heads if expanded else kv_heads
+    return 2 * batch * heads * tokens * width * element_bytes
+
+
 def _draw() -> SearchStrategy[Inputs]:
     from hypothesis import strategies as st
 
@@ -132,6 +145,11 @@ EXERCISE = Exercise(
             _final_read_only,
         ),
         Mistake("write forgotten", "How did the copy get there? Made means written.", _write_forgotten),
+        Mistake(
+            "original read forgotten",
+            "From where did the copy come? What is copied is read first.",
+            _original_read_forgotten,
+        ),
         Mistake("K only", "K is on its way; what else? V travels too.", _k_only),
         Mistake("expanding is free", "If expanding moves nothing, why is it slow?", _expanding_is_free),
         Mistake(

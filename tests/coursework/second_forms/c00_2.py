@@ -30,9 +30,17 @@ def all_in_one(flops, bytes_moved, flop_rate, bandwidth):
     return work / speed, limit
 
 
+def memory_first(flops, bytes_moved, flop_rate, bandwidth):
+    busy, waiting = flops / flop_rate, bytes_moved / bandwidth
+    if waiting >= busy:
+        return waiting, "memory"
+    return busy, "compute"
+
+
 FORMS = {
     "sum": one_after_the_other,
     "swapped rates": wrong_rate,
     "min": the_faster_one,
     "one averaged rate": all_in_one,
+    "memory on a tie": memory_first,
 }

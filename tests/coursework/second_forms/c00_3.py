@@ -27,9 +27,20 @@ def upside_down(flop_rate, bandwidth, element_bytes):
     return max(math.ceil(n), 1)
 
 
+def nearest(flop_rate, bandwidth, element_bytes):
+    elements_per_s = bandwidth / element_bytes
+    return int(flop_rate / 2 / elements_per_s + 0.5)
+
+
+def and_one_to_be_safe(flop_rate, bandwidth, element_bytes):
+    return int(flop_rate * element_bytes // (2 * bandwidth)) + 1
+
+
 FORMS = {
     "FLOP counted as multiply-add": every_flop_is_one,
     "element size lost": per_byte,
     "rounded down": floor,
+    "rounded to the nearest": nearest,
+    "one too many": and_one_to_be_safe,
     "inverted": upside_down,
 }

@@ -34,9 +34,22 @@ def only_the_largest(sizes, seconds):
     return sizes[i] / median(seconds[i]), 0.0
 
 
+def best_of_each(sizes, seconds):
+    slope, start = line(sizes, [sorted(runs)[0] for runs in seconds])
+    return 1 / slope, start
+
+
+def first_and_last(sizes, seconds):
+    t = [median(runs) for runs in seconds]
+    bandwidth = (sizes[-1] - sizes[0]) / (t[-1] - t[0])
+    return bandwidth, t[-1] - sizes[-1] / bandwidth
+
+
 FORMS = {
     "rate per point": averaged_rates,
     "mean of repetitions": with_the_outlier,
     "slope not inverted": slope_as_it_is,
     "largest size only": only_the_largest,
+    "fastest repetition": best_of_each,
+    "line through the ends": first_and_last,
 }

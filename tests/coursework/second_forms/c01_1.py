@@ -44,10 +44,24 @@ def sees_everything(q, k, v, scale):
     return sdpa(q, k, v, scale=scale)
 
 
+def strictly_before(q, k, v, scale):
+    T, S = q.shape[1], k.shape[1]
+    query_at = torch.arange(S - T, S)[:, None]
+    key_at = torch.arange(S)[None, :]
+    s = scores_of(q, k, scale).masked_fill(key_at >= query_at, float("-inf"))
+    return torch.einsum("hts,hsd->htd", torch.softmax(s, dim=2), v)
+
+
+def scale_of_the_width(q, k, v, scale):
+    return sdpa(q, k, v, attn_mask=~hidden(q.shape[1], k.shape[1]))
+
+
 FORMS = {
     "mask from the top left": first_positions,
     "no scale": unscaled,
     "masked after softmax": zeros_afterwards,
     "softmax over queries": over_queries,
     "no mask": sees_everything,
+    "blind to itself": strictly_before,
+    "scale ignored": scale_of_the_width,
 }

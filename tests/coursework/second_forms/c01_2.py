@@ -34,9 +34,19 @@ def projection(states, plus, minus):
     return per_layer(states, plus, minus, lambda x, a, b: (x - (a + b) / 2) @ (a - b) / (a - b).norm())
 
 
+def towards_minus(states, plus, minus):
+    return per_layer(states, plus, minus, lambda x, a, b: cos(x - (a + b) / 2, b - a))
+
+
+def sum_of_means(states, plus, minus):
+    return per_layer(states, plus, minus, lambda x, a, b: cos(x - a - b, a - b))
+
+
 FORMS = {
     "no midpoint": uncentred,
     "last layer's axis everywhere": last_axis,
     "dot product": plain_product,
     "divided by the axis only": projection,
+    "sign flipped": towards_minus,
+    "midpoint not halved": sum_of_means,
 }

@@ -40,9 +40,15 @@ def backwards(x, positions, base):
     return turned(x, positions, lambda i: base ** (-2 * i / D), halves, sign=-1)
 
 
+def faster_and_faster(x, positions, base):
+    D = x.shape[1]
+    return turned(x, positions, lambda i: base ** (2 * i / D), halves)
+
+
 FORMS = {
     "positions from zero": always_from_zero,
     "neighbouring pairs": neighbours,
     "wrong frequency": too_fast,
+    "exponent's sign": faster_and_faster,
     "sign": backwards,
 }

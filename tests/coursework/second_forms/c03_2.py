@@ -50,11 +50,18 @@ def softmax_beside_logsumexp(o_a, lse_a, o_b, lse_b):
     return torch.einsum("ph,phd->hd", share, o), lse.logsumexp(dim=0)
 
 
+def shares_of_the_logarithms(o_a, lse_a, o_b, lse_b):
+    o, lse = _stack(o_a, lse_a, o_b, lse_b)
+    share = lse / lse.sum(dim=0)
+    return torch.einsum("ph,phd->hd", share, o), lse.logsumexp(dim=0)
+
+
 FORMS = {
     "plain average": half_and_half,
     "overflow": back_to_sums,
     "base 2": in_powers_of_two,
     "maximum as lse": larger_of_two,
+    "weights are lse": shares_of_the_logarithms,
     "two empties give NaN": softmax_of_nothing,
     "two empties give NaN in o": softmax_beside_logsumexp,
 }

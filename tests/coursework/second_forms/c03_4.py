@@ -38,9 +38,18 @@ def every_head_fetches(batch, q_heads, kv_heads, tokens, width, element_bytes, e
     ) * element_bytes
 
 
+def copy_out_and_in(batch, q_heads, kv_heads, tokens, width, element_bytes, expanded):
+    if not expanded:
+        return _elements(batch, kv_heads, tokens, width) * element_bytes
+    copy = _elements(batch, q_heads, tokens, width) * element_bytes
+    written, read = copy, copy
+    return written + read
+
+
 FORMS = {
     "final read only": reads_the_copy_and_no_more,
     "write forgotten": reads_twice_writes_never,
+    "original read forgotten": copy_out_and_in,
     "K only": counts_keys,
     "expanding is free": ignores_the_copy,
     "shared but read per head": every_head_fetches,
