@@ -15,8 +15,8 @@ from memlessons.kernels.errors import BackendCannot, BadArgument
 from memlessons.kernels.scratch import Scratch
 from memlessons.kernels.twin import FAST, LOG2E, decode_kernel
 
-BLOCK_N = 1024
-"""Slots in a tile: a memory is read fastest in long runs, and a tile's scores stay in the near cache."""
+BLOCK_SCORES = 4096
+"""Scores in a tile, of all heads together: a memory is read fastest in long runs, and 16 KiB stay near."""
 
 _config: Any = numba.config
 # Numba's default threading layer aborts the process when two Python threads enter it.
@@ -70,14 +70,18 @@ def decode_cpu(
     with _one_at_a_time:
         # As many as torch uses. Where both run on one OpenMP, Numba's start would change torch's number.
         numba.set_num_threads(min(threads, int(_config.NUMBA_NUM_THREADS)))
-        compiled()(*tensors, lengths.numpy(), splits, chunk, *scales, min(BLOCK_N, max(p.T, 1)), *outputs)
+        compiled()(*tensors, lengths.numpy(), splits, chunk, *scales, block_n(p), *outputs)
     if torch.get_num_threads() != threads:
         torch.set_num_threads(threads)
     return o, o_lse
 
 
+def block_n(p: Problem) -> int:
+    """Slots in a tile: as many as the scores of its G heads leave room for, and no more than there are."""
+    return max(1, min(p.T, max(64, BLOCK_SCORES // p.G)))
+
+
 def cpu_splits(p: Problem, threads: int) -> int:
     """Enough programs that no thread idles for long, none smaller than a tile."""
-    work = p.B * p.HKV
-    wanted = -(-4 * threads // work)
-    return max(1, min(wanted, -(-p.T // BLOCK_N)))
+    wanted = -(-4 * threads // (p.B * p.HKV))
+    return max(1, min(wanted, -(-p.T // block_n(p))))

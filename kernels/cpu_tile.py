@@ -9,6 +9,8 @@ from typing import Any
 
 from numba import njit
 
+from memlessons.kernels.cpu_prefetch import prefetch
+
 TILE_HEADS = 8
 """Query heads per memory from which these loops win."""
 _FAST: dict[str, Any] = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "nogil": True}
@@ -21,6 +23,7 @@ def score_tile(qs, k, b, hk, first, last, x):
     zero = qs.dtype.type(0)
     for n in range(first, last):
         j = n - first
+        prefetch(k, b, hk, n)
         for g in range(0, G - 3, 4):
             x0, x1, x2, x3 = zero, zero, zero, zero
             for d in range(DK):
@@ -43,6 +46,8 @@ def mix_tile(p, v, b, hk, first, last, acc):
     G, DV = acc.shape
     for n in range(first, last - 3, 4):
         j = n - first
+        for ahead in range(4):
+            prefetch(v, b, hk, n + ahead)
         for g in range(G):
             p0, p1, p2, p3 = p[g, j], p[g, j + 1], p[g, j + 2], p[g, j + 3]
             for d in range(DV):

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit, prange
 
 from memlessons.kernels.cpu_exp import exp2, largest
+from memlessons.kernels.cpu_prefetch import prefetch
 from memlessons.kernels.cpu_tile import TILE_HEADS, mix_tile, score_tile
 
 # Sums may be reordered, or no loop below could be vectorised; -inf keeps its meaning.
@@ -37,6 +38,7 @@ def score(qs, k, b, hk, first, last, x):
     """x[g, j] = q of head g · k of slot first + j, all heads while a slot's key is near."""
     G, DK = qs.shape
     for n in range(first, last):
+        prefetch(k, b, hk, n)
         for g in range(G):
             dot = qs.dtype.type(0)
             for d in range(DK):
@@ -49,6 +51,7 @@ def mix(p, v, b, hk, first, last, acc):
     """acc[g] += sum over j of p[g, j] * v of slot first + j."""
     G, DV = acc.shape
     for n in range(first, last):
+        prefetch(v, b, hk, n)
         for g in range(G):
             share = p[g, n - first]
             for d in range(DV):
