@@ -96,9 +96,10 @@ for work, measured in ((numbers, adds), (matrices, multiplies)):
         }
     )
 table(rows)
+leasts = [bound(w.flops, w.bytes_moved, here.matmul_rate, here.read_rate)[0] for w in (numbers, matrices)]
 claim(
-    multiplies.seconds >= bound(matrices.flops, matrices.bytes_moved, here.matmul_rate, here.read_rate)[0],
-    then="Neither ends before its least time, and both come near it.",
+    adds.seconds >= leasts[0] and multiplies.seconds >= leasts[1],
+    then="Neither ends before its least time.",
     otherwise="One measured time is below its least time. The rule is not broken: the machine's rates "
     "were measured too, at another moment, and moments differ.",
 )
@@ -145,8 +146,9 @@ say(
 )
 
 # %% [markdown] id="00-knob-roof"
-# **Turn the knob.** Change the two numbers and run the cell again. Start left of the ridge, double the
-# FLOP, and watch the time not move. When does it begin to?
+# **Turn the knob.** Each row below does twice the arithmetic of the row before, on the same bytes. Change
+# the two numbers and run the cell again. Start left of the ridge, and watch the time not move. When does
+# it begin to?
 
 # %% id="00-knob"
 flop, moved = 2.0e9, 1.0e9  # change these
@@ -251,7 +253,7 @@ from memlessons.units import count_text
 
 model = load("smollm2")
 say(f"```\n{model.plan.explain(1000)}\n```")
-per_token = model.plan.slope(1000)
+per_token = model.plan.slope(1000)  # what the next token adds, at this length
 say(
     f"Each token costs **{bytes_text(per_token)}** of memory, for as long as it is remembered. A "
     f"conversation of 1,000 tokens holds {bytes_text(model.plan.bytes(1000))}; the weights, "
@@ -330,15 +332,16 @@ claim(
     least.limit == "memory",
     then=f"The limit is **memory**, and the model runs at **{least.seconds / took:.0%}** of that limit's "
     f"speed. At {least.intensity:.1f} FLOP per byte, far left of the ridge at {here.ridge:.1f}, cleverer "
-    "arithmetic cannot lower the limit; only *fewer bytes* can. What is missing to it is lost to hundreds "
-    "of short calls, and to matrices that are read more slowly than one long list of numbers.",
-    otherwise=f"On this machine the limit is **compute**; the model runs at {least.seconds / took:.0%} of it",
+    "arithmetic cannot lower the limit; only *fewer bytes* can. The rest of the time is lost between the "
+    "bytes: a step is hundreds of short calls, each with the price that you measured above.",
+    otherwise=f"Here the limit is **compute**; the model runs at {least.seconds / took:.0%} of its speed.",
 )
 
 # %% [markdown] id="00-audit-open"
-# A prediction of bytes is worth nothing if the memory that is really there is another. So we count that
-# too, from the live tensors and without asking the plan, and hold one against the other. (*Held* is
-# what tokens fill, *room* what was reserved.) Through the whole book this comparison must say: *equal*.
+# A prediction of bytes is worth nothing if the memory that is really there is not the one predicted. So
+# we count that too, from the live tensors and without asking the plan, and hold one against the other.
+# (*Held* is what tokens fill, *room* what was reserved.) Through the whole book this comparison must say:
+# *equal*.
 
 # %% id="00-audit"
 import torch
@@ -357,10 +360,13 @@ assert comparison.waste == 0
 # documentation: between how many tokens is the model undecided, on average, before each next one? (Chapter
 # 01 builds it.) Fewer is better, and every design that saves bytes will be asked what it did to this number.
 #
-# A row of the ledger says at how many tokens it holds; what one more token leaves behind (*stored*); what one
-# step reads of the memory; the arithmetic of a token; what is sent between devices (nothing, as long as
-# there is one); tokens per second and the wait for the first token, each the median over the turns;
-# perplexity; and which corner of the triangle paid for it.
+# A row of the ledger says, for a conversation of so many tokens:
+#
+# - *stored per token*: the bytes that one more token leaves behind;
+# - *read per step*: the bytes of memory that go past for each new token;
+# - the arithmetic of a token, and what is sent between devices (nothing, as long as there is one);
+# - tokens per second and the wait for the first token, each the median over the turns;
+# - perplexity, and *paid by*: the corner of the triangle that paid, or quality.
 
 # %% id="00-quality"
 from memlessons.quality import ledger_tokens, perplexity
@@ -385,16 +391,16 @@ scoreboard()
 # ## Exercises
 #
 # Write your lines in place of the `...` and run the cell: it is checked at once, on inputs drawn anew each
-# time. If something is wrong, the answer says what, for which input, and often which mistake it looks like.
-# `hint("00.1")` and `solution("00.1")`, from `memlessons.coursework`, help when you want them to, and
-# `memlessons progress` in a terminal shows what you have done.
+# time. If something is wrong, the answer says what, for which input, and often which mistake it
+# looks like. `hint("00.1")` and `solution("00.1")`, from `memlessons.coursework`, help when you want them
+# to, and `memlessons progress` in a terminal shows what you have done.
 
 # %% [markdown] id="00-ex1"
-# **00.1 Room left** (decide). A card is sold with `card_gb` gigabytes (GB: a thousand million bytes each).
-# The driver and the engine keep `reserve_gib` gibibytes for themselves (GiB: 1,024 to the power of three
-# bytes each). How many bytes are left beside a model of `need_bytes`? Return an int, never less than none.
-# By hand: `room_left(20_000_000_000, 24, 1)` is 2,926,258,176, and with a model of 24,000,000,000 bytes it
-# is 0.
+# **00.1 Room left** (decide). A card is sold with `card_gb` gigabytes (GB: a thousand million bytes
+# each). The driver and the engine keep `reserve_gib` gibibytes for themselves (GiB: 1,024 to the power of
+# three bytes each). How many bytes are left beside a model of `need_bytes`? Return an int, never less
+# than none. By hand: `room_left(20_000_000_000, 24, 1)` is 2,926,258,176, and with a model of
+# 24,000,000,000 bytes it is 0.
 
 # %% id="00-ex1-cell"
 from memlessons.coursework import exercise
@@ -405,10 +411,11 @@ def room_left(need_bytes, card_gb, reserve_gib): ...
 
 
 # %% [markdown] id="00-ex2"
-# **00.2 The bound** (build). Return the least seconds, and `"compute"` or `"memory"`, for `flops` FLOP and
-# `bytes_moved` bytes at `flop_rate` FLOP and `bandwidth` bytes a second, when fetching and computing overlap
-# perfectly. Do not look up; you know the rule. By hand: `least_seconds(6e9, 1e9, 1e12, 1e11)` is
-# `(0.01, "memory")`, and with a hundred times the FLOP it is `(0.6, "compute")`.
+# **00.2 The bound** (build). Return the least seconds, and `"compute"` or `"memory"`, for `flops` FLOP
+# and `bytes_moved` bytes at `flop_rate` FLOP and `bandwidth` bytes a second, when fetching and computing
+# overlap perfectly. If both take equally long, say `"compute"`. Do not look up; you know the rule. By
+# hand: `least_seconds(6e9, 1e9, 1e12, 1e11)` is `(0.01, "memory")`, and with a hundred times the FLOP it
+# is `(0.6, "compute")`.
 
 # %% id="00-ex2-cell"
 from memlessons.coursework import exercise
@@ -419,10 +426,10 @@ def least_seconds(flops, bytes_moved, flop_rate, bandwidth): ...
 
 
 # %% [markdown] id="00-ex3"
-# **00.3 Least reuse** (decide). How many multiply-adds must each loaded element feed so that the work is
-# limited by arithmetic? `flop_rate` is FLOP per second, `bandwidth` bytes per second; a multiply-add is two
-# FLOP; an element has `element_bytes` bytes. Return a whole number, at least one: the smallest that is
-# enough. By hand: `least_reuse(73e9, 16.6e9, 4)` is 9.
+# **00.3 Least reuse** (decide). How many multiply-adds must each loaded element feed so that computing
+# takes at least as long as loading? `flop_rate` is FLOP per second, `bandwidth` bytes per second; a
+# multiply-add is two FLOP; an element has `element_bytes` bytes. Return a whole number, the smallest
+# that is enough. By hand: `least_reuse(73e9, 16.6e9, 4)` is 9.
 
 # %% id="00-ex3-cell"
 from memlessons.coursework import exercise
@@ -433,11 +440,12 @@ def least_reuse(flop_rate, bandwidth, element_bytes): ...
 
 
 # %% [markdown] id="00-ex4"
-# **00.4 Two numbers from many** (build). You timed reads of several `sizes`, in bytes; `seconds[i]` are the
-# repetitions of size i, and one repetition of each was interrupted. Time is a fixed cost plus size divided
-# by bandwidth. Return both, bytes per second and seconds. (A straight line through the *medians*; numpy or
-# plain Python, as you like.) By hand: reads of 1, 2, 4 and 8 million bytes with medians of `0.12`, `0.22`,
-# `0.42` and `0.82` thousandths of a second give `(1e10, 2e-5)`.
+# **00.4 Two numbers from many** (build). You timed reads of several `sizes`, in bytes; `seconds[i]` are
+# the repetitions of size i, an odd number of them, each a little off, and one was interrupted and took
+# much longer. Time is a fixed cost plus size divided by bandwidth. Return both, bytes per second and
+# seconds: of the straight line through the *medians* by least squares; numpy or plain Python, as you
+# like. By hand: reads of 1, 2, 4 and 8 million bytes with medians of `0.12`, `0.22`, `0.42` and `0.82`
+# thousandths of a second lie on a line and give `(1e10, 2e-5)`.
 
 # %% id="00-ex4-cell"
 from memlessons.coursework import exercise
