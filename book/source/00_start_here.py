@@ -390,8 +390,8 @@ scoreboard()
 # %% [markdown] id="00-exercises"
 # ## Exercises
 #
-# Write your lines in place of the `...` and run the cell: it is checked at once, on inputs drawn anew each
-# time. If something is wrong, the answer says what, for which input, and often which mistake it
+# Write your lines in place of the `...` and run the cell: it is checked at once, on inputs drawn anew
+# each time. If something is wrong, the answer says what, for which input, and often which mistake it
 # looks like. `hint("00.1")` and `solution("00.1")`, from `memlessons.coursework`, help when you want them
 # to, and `memlessons progress` in a terminal shows what you have done.
 
@@ -443,9 +443,9 @@ def least_reuse(flop_rate, bandwidth, element_bytes): ...
 # **00.4 Two numbers from many** (build). You timed reads of several `sizes`, in bytes; `seconds[i]` are
 # the repetitions of size i, an odd number of them, each a little off, and one was interrupted and took
 # much longer. Time is a fixed cost plus size divided by bandwidth. Return both, bytes per second and
-# seconds: of the straight line through the *medians* by least squares; numpy or plain Python, as you
-# like. By hand: reads of 1, 2, 4 and 8 million bytes with medians of `0.12`, `0.22`, `0.42` and `0.82`
-# thousandths of a second lie on a line and give `(1e10, 2e-5)`.
+# seconds: of the straight line of time over size, through the *medians*, by least squares; numpy or plain
+# Python, as you like. By hand: reads of 1, 2, 4 and 8 million bytes with medians of `0.12`, `0.22`,
+# `0.42` and `0.82` thousandths of a second lie on a line and give `(1e10, 2e-5)`.
 
 # %% id="00-ex4-cell"
 from memlessons.coursework import exercise

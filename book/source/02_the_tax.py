@@ -7,9 +7,10 @@
 # A model works in two ways. It **prefills**: the prompt lies there whole, and all its tokens go through
 # the layers together. Then it **decodes**: the next token depends on the one before, so each has to go
 # through alone. That is one *step*. A step does the arithmetic of one single token of a prefill: the same
-# multiplications, the same additions.
+# multiplications, the same additions, a few more for looking further back than most.
 #
-# How many times longer does the token of the step take?
+# How many times longer does the token of the step take? (Chapter 01 has told you half of it. What does
+# its second surprise predict?)
 
 # %% id="02-lesson"
 import memlessons
@@ -68,8 +69,9 @@ arithmetic = alone.flops / (all_at_once.flops / 256)
 reveal("02", decoded / prefilled)
 claim(
     decoded > 3 * prefilled,
-    then=f"**{arithmetic:.2f}** times the arithmetic, **{decoded / prefilled:.0f}** times the time. Big "
-    "models, it is said, are slow because they compute so much. This token computed what the others did.",
+    then=f"**{arithmetic:.2f}** times the arithmetic (it looks back at 255 tokens, those of the prefill at "
+    f"half as many on average), **{decoded / prefilled:.0f}** times the time. Big models, it is said, are "
+    "slow because they compute so much. This token computed what the others did.",
     otherwise=f"{arithmetic:.2f} times the arithmetic takes {decoded / prefilled:.1f} times the time: here "
     "the two are near each other, because this machine computes slowly for the speed of its memory.",
 )
@@ -150,6 +152,42 @@ claim(
     "past once for all of them.",
 )
 
+# %% [markdown] id="02-narrow-open"
+# Look at the dot of eight readers, though: it hangs far below its roof. A bound is a floor, not a
+# forecast. What keeps the step from it? Take the largest matrices of the model alone, all layers one
+# after the other, and let one, eight, thirty-two and 256 tokens go through.
+
+# %% id="02-narrow"
+from memlessons.measure import timed
+from memlessons.model.linear import Linear
+from memlessons.units import flops_text, rate_text
+
+matrices = [Linear(model.decoder.weights[f"layers.{i}.gate_up"]) for i in range(c.layers)]
+numbers = sum(model.decoder.weights[f"layers.{i}.gate_up"].numel() for i in range(c.layers))
+rows, rates = [], {}
+for tokens in (1, 8, 32, 256):
+    x = torch.rand(tokens, 1, c.hidden) if tokens < 256 else torch.rand(1, tokens, c.hidden)
+    took = timed(lambda: [matrix(x) for matrix in matrices], repetitions=3).seconds
+    rates[tokens] = 4 * numbers / took
+    rows.append(
+        {
+            "tokens": tokens,
+            "time": seconds_text(took),
+            "weights read at": rate_text(rates[tokens]),
+            "arithmetic at": flops_text(2 * numbers * tokens / took),
+        }
+    )
+table(rows)
+claim(
+    rates[8] < 0.6 * rates[1],
+    then=f"One token goes through at {rate_text(rates[1])}: there is a fast way to read a matrix once. For "
+    "very many tokens there is a fast way to compute. Eight fall between the two ways, and get neither "
+    f"({rate_text(rates[8])}). Nothing in the bytes says that this must be so; better kernels for few rows "
+    "exist, and servers use them.",
+    otherwise="In this run eight tokens read the matrices about as fast as one; what is missing to the "
+    "roof is then lost elsewhere, most of it in the calls that look into each reader's cache.",
+)
+
 # %% [markdown] id="02-long-open"
 # Does a big batch settle it, then? A reader brings work, but also a cache that serves nobody else. Count
 # again, with longer conversations.
@@ -175,18 +213,15 @@ claim(
 )
 
 # %% [markdown] id="02-card-open"
-# Is this a matter of one small model on one machine? Ask a data-centre card and a larger model, by their
-# least times. And ask how much arithmetic a cache itself brings along with each of its bytes.
+# Is this a matter of one small model on one machine? Ask a data-centre card and a larger model,
+# Llama-3.1-8B with its eight billion parameters in 16 bits ([Grattafiori et al. 2024](#Sources)), by
+# their least times.
 
 # %% id="02-card"
-from memlessons.cost import attention_flops, get, ridge
+from memlessons.cost import get, ridge
 from memlessons.plan import presets
 
 card, big = get("H200 SXM"), presets.get("llama-3.1-8b")
-own = {
-    name: attention_flops(plan, 4096) / plan.bytes_read(4096)
-    for name, plan in (("llama", big.plan), ("r1", presets.get("deepseek-r1").plan))
-}
 ratio = (
     decode_bound(big.plan, big.weights, 256, card).seconds
     / prefill_bound(big.plan, big.weights, 256, card).seconds
@@ -194,14 +229,9 @@ ratio = (
 )
 say(
     f"An {card.name} has its ridge at **{ridge(card):.0f}** FLOP per byte (data sheet), this machine at "
-    f"{here.ridge:.1f}. By least times, the one token of a step takes Llama-3.1-8B **{ratio:.0f} times** as "
-    "long there as a token of the prefill: the more arithmetic for each byte, the wider the gap."
-)
-say(
-    f"And not every cache is alike: looking back, Llama-3.1-8B does {own['llama']:.0f} FLOP for each byte "
-    f"of its cache, DeepSeek-R1 **{own['r1']:.0f}**, more than that ridge: what it keeps (chapter 05) makes "
-    "looking back a matter of arithmetic. *Memory is the bottleneck* is a sentence about a design, a batch "
-    "and a machine."
+    f"{here.ridge:.1f}. By least times, a step of Llama-3.1-8B takes **{ratio:.0f} times** as long there as "
+    "one token of its prefill. (No coincidence: a 16-bit weight is two bytes and does two FLOP, so the gap "
+    "is as wide as the ridge is far. At four bytes a weight, as in SmolLM2 here, it is twice that.)"
 )
 
 # %% [markdown] id="02-speaker"
@@ -248,39 +278,37 @@ say(
     f"At 256 tokens the heaviest item is **{max(moved[256], key=moved[256].get)}**; at "
     f"{c.context_tokens:,}, as many as the model was trained to read, it is "
     f"**{max(moved[c.context_tokens], key=moved[c.context_tokens].get)}**. All this is fetched to make "
-    "*one* token, which as text has about four bytes."
+    "*one* token, which as text has about four bytes. (In SmolLM2 one matrix serves twice: the table at the "
+    "entrance is also the last choice.)"
 )
 
 # %% [markdown] id="02-fetched"
 # Whatever a model knows, it must fetch before it can use it: look up one row, read what was learned,
 # retrieve what was said, hold the new query against every key, put one more key and value away. How well
-# it thinks is decided by its structure; whether in time, by how fast all this arrives.
+# it thinks is decided by its structure. Whether it answers in time is decided by how fast all this
+# arrives.
 #
 # And mind the last row. The cache spares the model from *computing* old keys and values again. It does
-# not spare it from *fetching* them again, at each step, all of them. More layers add weights and cache,
-# more tokens add cache, another turn of the conversation adds tokens; and all of it shares one bandwidth.
+# not spare it from *fetching* them again, at each step, all of them. That is the tax. More layers add
+# weights and cache, more tokens add cache, another turn of the conversation adds tokens; and all of it
+# shares one bandwidth.
 
 # %% [markdown] id="02-readers-open"
 # ## Readers
 #
-# SmolLM2 is small, and perhaps its cache is large only beside so little. So take a model of eight
-# billion parameters, Llama-3.1-8B ([Grattafiori et al. 2024](#Sources)), with K and V in 16 bits, at 4,096
-# tokens: a long conversation.
+# SmolLM2 is small, and perhaps its cache is large only beside so little. So take Llama-3.1-8B again, with
+# weights, K and V in 16 bits, at 4,096 tokens: a long conversation. A server has more than one reader.
+# For how many of them, each with 4,096 tokens, do the caches together outweigh the weights?
+
+# %% id="02-guess-b"
+guess = predict("02b", None, unit="readers")  # put your number in place of None
 
 # %% id="02-readers-share"
 cache, weights = big.plan.bytes(4096), big.weights.stored_bytes
 say(
     f"Weights: **{bytes_text(weights)}**. Cache of one reader at 4,096 tokens: **{bytes_text(cache)}**, "
-    f"that is {cache / weights:.1%} of the weights."
+    f"that is {cache / weights:.1%} of the weights: next to nothing."
 )
-
-# %% [markdown] id="02-readers-question"
-# Next to nothing. A server, though, has more than one reader. For how many of them, each with 4,096
-# tokens, do the caches outweigh the weights? Don't divide: say quickly what you would have said before
-# you saw that line.
-
-# %% id="02-guess-b"
-guess = predict("02b", None, unit="readers")  # put your number in place of None
 
 # %% id="02-readers"
 enough = -(-weights // cache)  # rounded up
@@ -341,22 +369,26 @@ for name in ("smollm2-135m", "llama-2-7b", "llama-3.1-8b", "llama-3.1-70b", "dee
     for n in (4096, 100_000, 200_000):
         line[f"at {n:,}"] = f"{times_the_weights(name, n):.2g}" + (" (beyond)" if n > reach else "")
     rows.append(line | {"equal, 1 reader": outweighed_at(name, 1), "32 readers": outweighed_at(name, 32)})
-table(rows, caption="One reader's K and V as a multiple of the weights, by context; where both are equal")
+table(
+    rows,
+    caption="One reader's K and V as a multiple of the weights, by context, and where both are equal; "
+    "all in 16 bits, but for DeepSeek-R1's weights in 8",
+)
 at_most = {name: times_the_weights(name, 200_000) for name in ("llama-2-7b", "llama-3.1-8b", "deepseek-r1")}
 windows = presets.get("mistral-7b-v0.1").plan.bytes(200_000)
 say(
     f"At 200,000 tokens the sentence would be **true** for Llama-2-7B ({at_most['llama-2-7b']:.1f} times "
     f"the weights), if it could read so far; hardly so for Llama-3.1-8B ({at_most['llama-3.1-8b']:.1f} "
-    f"times); and **false** for DeepSeek-R1 ({at_most['deepseek-r1']:.2f} times). For one reader of Mistral "
-    f"it **never** comes true: its windows are full at {bytes_text(windows)}. For 32 readers together it "
-    f"does, at {outweighed_at('mistral-7b-v0.1', 32)} tokens. (*Beyond*: further than the model was "
-    "trained to read.)"
+    f"times, and beyond its reach, too); **false** for DeepSeek-R1 ({at_most['deepseek-r1']:.2f} times). "
+    f"For one reader of Mistral it **never** comes true: its windows are full at {bytes_text(windows)}. For "
+    f"32 readers together it does, at {outweighed_at('mistral-7b-v0.1', 32)} tokens. (*Beyond*: further than "
+    "the model was trained to read.)"
 )
 
 # %% [markdown] id="02-experts-open"
-# "Weights" hides a question. DeepSeek-R1 is a *mixture of experts*: most of its feed-forward weights sleep
-# while one token passes, and each token wakes a few. Does the cache have to outweigh what is stored, or
-# what is read?
+# "Weights" hides a question. DeepSeek-R1 is a *mixture of experts*: most of its feed-forward weights
+# sleep while one token passes, and each token wakes a few. Does the cache have to outweigh what is
+# stored, or what is read?
 
 # %% id="02-experts"
 r1 = presets.get("deepseek-r1")
@@ -364,16 +396,34 @@ sizing = CacheSizer("deepseek-r1").sizing
 say(
     f"It outweighs all {bytes_text(r1.weights.stored_bytes)} that are stored at "
     f"**{sizing.crossing_beyond:,}** tokens, and the {bytes_text(sizing.step_weight_bytes)} that one "
-    f"reader's step reads at **{sizing.step_crossing:,}**: the dotted line of the figure. The first number "
-    "says what fits on a machine, the second what makes a step slow."
+    f"reader's step reads at **{sizing.step_crossing:,}**: the dotted line of the figure. (One reader's: "
+    "several wake more experts, so here a batch thins the weights less.) The first number says what fits on "
+    "a machine, the second what makes a step slow."
+)
+
+# %% [markdown] id="02-own-open"
+# One thing more about caches. How much arithmetic does a cache itself bring along with each of its bytes?
+
+# %% id="02-own"
+from memlessons.cost import attention_flops
+
+own = {
+    name: attention_flops(plan, 4096) / plan.bytes_read(4096)
+    for name, plan in (("llama", big.plan), ("r1", presets.get("deepseek-r1").plan))
+}
+say(
+    f"Not every cache is alike. Looking back, Llama-3.1-8B does {own['llama']:.0f} FLOP for each byte "
+    f"of its cache, DeepSeek-R1 **{own['r1']:.0f}**, more than that ridge: what it keeps (chapter 05) makes "
+    "looking back a matter of arithmetic. *Memory is the bottleneck* is a sentence about a design, a batch "
+    "and a machine."
 )
 
 # %% [markdown] id="02-step-open"
 # ## What does a longer text cost at each step?
 #
 # A cache does not only have to fit once. It is paid for again at every token, and every token makes the
-# next one dearer. So much by counting. Now SmolLM2's own step on your machine, at growing contexts, beside
-# the least time that its bytes allow.
+# next one dearer. So much by counting. Now SmolLM2's own step on your machine, at growing contexts,
+# beside the least time that its bytes allow.
 #
 # We draw a straight line through the measured medians, too. It has two numbers. Where it *starts*, at no
 # context at all, is what the weights cost, and hundreds of calls. How *steep* it is, is what one token
@@ -473,11 +523,11 @@ if slope > 0 and start > 0:
 
 # %% [markdown] id="02-knob-open"
 # **Turn the knob.** The sizer does all of the above for a model, a context, a number of readers, the
-# formats of K and V, and a card. (Without a running kernel you see its table and picture for one state.)
+# formats of K and V (bf16 is one of 16 bits), and a card. (Without a running kernel you see its table and
+# picture for one state; `key_format="int8", card="H200 SXM"` in the call shows another.)
 # Three things to find:
 #
-# 1. Raise the readers at one context, then the context with one reader. Which part of the step grows thin
-#    in the first case, and which one never does?
+# 1. With one reader, at which context is half of a step K and V? And with eight?
 # 2. Which is the smallest card that holds this state? And with K and V in 8 bits?
 # 3. Halve the bits of K and V. For one reader, how much does the least time of a step gain? For a hundred?
 
@@ -533,7 +583,7 @@ table(
 )
 say(
     f"By chance recall would be {1 / 9:.0%}; with {trials} riddles a rate is typically off by "
-    f"{100 * (0.25 / trials) ** 0.5:.0f} points."
+    f"{100 * (0.25 / trials) ** 0.5:.0f} points: do not read much into a small difference."
 )
 claim(
     blind <= 2 / 9 and far - blind > 0.4,
@@ -553,7 +603,8 @@ say(
 #
 # One more line: the same plan as in chapter 00, with nothing forgotten, for **eight readers at once**. We
 # measure the step at the length that your conversation ended with. Does anybody read worse for having
-# company? Let eight different texts go through the model together, and one by one.
+# company? Let eight different texts go through the model together, and one by one. (In the ledger, bytes
+# and FLOP are those of one reader; tokens per second are those of all eight.)
 
 # %% id="02-together"
 texts = ledger_tokens(model.tokenizer)[:64].view(8, 8)
@@ -593,8 +644,8 @@ table(
 )
 claim(
     eight < 4 * one,
-    then=f"Eight tokens for **{eight / one:.1f} times** the time of one. What it costs is memory: eight "
-    "caches have to lie ready.",
+    then=f"Eight tokens for **{eight / one:.1f} times** the time of one. What it costs is memory, since "
+    "eight caches have to lie ready; and each reader waits longer for a token than alone.",
     otherwise=f"Eight tokens take {eight / one:.1f} times as long as one: on this machine, company gains "
     "little.",
 )
@@ -614,9 +665,6 @@ ledger.add(
     corner="memory",
 )
 scoreboard()
-
-# %% [markdown] id="02-ledger-read"
-# (Bytes and FLOP in the ledger are those of one reader; tokens per second are those of all eight.)
 
 # %% [markdown] id="02-exercises"
 # ## Exercises
@@ -641,12 +689,12 @@ def kv_bytes(config, context, batch, bits_k, bits_v): ...
 
 
 # %% [markdown] id="02-ex2"
-# **02.2 The crossing** (decide). At which context does the cache outweigh the weights? `layers` has a pair
-# `(bytes_per_token, window)` for each layer, the window in tokens or `None`; `constant` is bytes that a
-# sequence holds whatever its length; `batch` sequences of the same length are held. Return the first
-# context, in tokens, at which they hold at least `weight_bytes` together, or `None` if no context from 1 to
-# `longest` will do. By hand: `crossing(100, [(3, 4), (2, None)], 6, 2, 50)` is 16; each of the two sequences
-# then holds 50 bytes.
+# **02.2 The crossing** (decide). At which context does the cache weigh as much as the weights? `layers`
+# has a pair `(bytes_per_token, window)` for each layer, the window in tokens or `None`; `constant` is
+# bytes that a sequence holds whatever its length; `batch` sequences of the same length are held. Return
+# the first context, in tokens, at which they hold at least `weight_bytes` together, or `None` if no
+# context from 1 to `longest` will do. By hand: `crossing(100, [(3, 4), (2, None)], 6, 2, 50)` is 16; each
+# of the two sequences then holds 50 bytes.
 
 # %% id="02-ex2-cell"
 from memlessons.coursework import exercise
@@ -658,10 +706,10 @@ def crossing(weight_bytes, layers, constant, batch, longest): ...
 
 # %% [markdown] id="02-ex3"
 # **02.3 Seconds of a step** (build). What is the least time of one decode step, which makes one token for
-# each of `batch` sequences? The device stores `stored` bytes of weights, and the step touches `read` of them;
-# each sequence has `kv` bytes of cache to be read and costs `flop_per_token` FLOP. `bandwidth` is bytes per
-# second, `flop_rate` FLOP per second; fetching and computing overlap perfectly. Return seconds, a float. By
-# hand: `decode_seconds(8_000, 2_000, 500, 4, 1_000, 600, 800)` is `4.0`.
+# each of `batch` sequences? The device stores `stored` bytes of weights, and the step touches `read` of
+# them; each sequence has `kv` bytes of cache to be read and costs `flop_per_token` FLOP. `bandwidth` is
+# bytes per second, `flop_rate` FLOP per second; fetching and computing overlap perfectly. Return seconds,
+# a float. By hand: `decode_seconds(8_000, 2_000, 500, 4, 1_000, 600, 800)` is `4.0`.
 
 # %% id="02-ex3-cell"
 from memlessons.coursework import exercise
@@ -672,12 +720,12 @@ def decode_seconds(stored, read, kv, batch, bandwidth, flop_per_token, flop_rate
 
 
 # %% [markdown] id="02-ex4"
-# **02.4 The batch that saturates** (decide). A decode step fetches `params` parameters of `bytes_per_param`
-# bytes, and `kv_bytes` bytes of cache for each sequence, at `bandwidth` bytes per second. For each sequence
-# every parameter costs two FLOP, at `flop_rate` FLOP per second (attention's own are left out). Return the
-# smallest batch at which computing takes at least as long as fetching, an int, or `None` if there is none.
-# By hand: `batch_to_saturate(10, 2, 2, 20, 5)` is 7. Seven sequences compute for `7 s` and fetch for `6.8 s`;
-# six compute for `6 s` and fetch for `6.4 s`.
+# **02.4 The batch that saturates** (decide). A decode step fetches `params` parameters of
+# `bytes_per_param` bytes, and `kv_bytes` bytes of cache for each sequence, at `bandwidth` bytes per
+# second. For each sequence every parameter costs two FLOP, at `flop_rate` FLOP per second (attention's
+# own are left out). Return the smallest batch at which computing takes at least as long as fetching, an
+# int, or `None` if there is none. By hand: `batch_to_saturate(10, 2, 2, 20, 5)` is 7. Seven sequences
+# compute for `7 s` and fetch for `6.8 s`; six compute for `6 s` and fetch for `6.4 s`.
 
 # %% id="02-ex4-cell"
 from memlessons.coursework import exercise
@@ -691,12 +739,13 @@ def batch_to_saturate(params, bytes_per_param, kv_bytes, flop_rate, bandwidth): 
 # ## What we left out
 #
 # What else a step moves: activations, logits, the one key and value that it writes. Readers of different
-# lengths, who come and go, and prefills that run between the steps of others. Several devices, each with a
-# part of the weights (chapter 04). Guessing a few tokens ahead and checking them in one step, which gives
-# the step of a single reader some company after all ([Leviathan et al. 2022](#Sources)).
+# lengths, who come and go, and prefills that run between the steps of others. Several devices, each with
+# a part of the weights (chapter 04). Guessing a few tokens ahead and checking them in one step, which
+# gives the step of a single reader some company after all ([Leviathan et al. 2022](#Sources)).
 #
 # And the way out. If the weights are thinned by company and the cache is not, then a token's K and V must
-# become fewer bytes: in each head, in each number, in each layer, in each turn. That is the rest of the book.
+# become fewer bytes: in each head, in each number, in each layer, in each turn. That is the rest of the
+# book.
 
 # %% [markdown] id="02-sources"
 # ## Sources

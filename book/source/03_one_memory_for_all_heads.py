@@ -594,13 +594,12 @@ table(kernel_rows())
 
 # %% [markdown] id="03-ex1"
 # **03.1 Softmax in one pass** (build). The scores of one query come in chunks, and you may go through
-# them once: a chunk is gone as soon as you take the next one, so keep sums, not chunks.
-# `score_chunks[i]` is a float64 tensor `[n]`, `value_chunks[i]` holds its values, `[n, D]`; loop over
-# both side by side, as over lists. A chunk may be empty, a score may be in the hundreds, or `-inf`: a
-# position that is hidden. Return `(out, lse)`: the average of all values weighted by exp(score), `[D]`,
-# and the natural logarithm of the sum of exp(score); zeros and `-inf` where there is nothing to see. By
-# hand: scores `[0, 0]` and `[log 4, log 2]`, with values `[4]`, `[4]` and `[8]`, `[0]`, give `[5]` and
-# `log 8`.
+# them once: a chunk is gone as soon as you take the next one, so keep sums, not chunks. `score_chunks[i]`
+# is a float64 tensor `[n]`, `value_chunks[i]` holds its values, `[n, D]`; loop over both side by side, as
+# over lists. A chunk may be empty, a score may be hundreds above zero or below, or `-inf`: a position
+# that is hidden. Return `(out, lse)`: the average of all values weighted by exp(score), `[D]`, and the
+# natural logarithm of the sum of exp(score); zeros and `-inf` where there is nothing to see. By hand:
+# scores `[0, 0]` and `[log 4, log 2]`, with values `[4]`, `[4]` and `[8]`, `[0]`, give `[5]` and `log 8`.
 
 # %% id="03-ex1-cell"
 import torch

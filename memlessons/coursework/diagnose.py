@@ -56,7 +56,7 @@ class _Diagnosis:
             return self._right()
         steps: Sequence[Callable[[], Feedback | None]] = (
             self._not_done, lambda: self._mistake(0.5), self._raises, self._type_or_shape, self._constant,
-            self._echo, self._only_the_example, lambda: self._mistake(0.0),
+            self._echo, self._int_for_float, self._only_the_example, lambda: self._mistake(0.0),
         )  # fmt: skip
         for step in steps:
             if found := step():
@@ -165,6 +165,18 @@ class _Diagnosis:
                 place = self._smallest(self.wrong)
                 return self._at("echo", f"it gives back `{name}` as it came in.", "", place)
         return None
+
+    def _int_for_float(self) -> Feedback | None:
+        """An int may stand for a float, but not where it has lost what stood behind the point."""
+        pairs = [(self.cases.expected[i], self.got[i]) for i in self.wrong]
+        if not all(isinstance(one, float) and type(other) is int for one, other in pairs):
+            return None
+        broken = [i for i in self.wrong if not self.cases.expected[i].is_integer()]
+        if not broken:
+            return None
+        asked = f" The exercise asks for {self.exercise.outputs}." if self.exercise.outputs else ""
+        hint = f"Expected a float, got an int: is it rounded, or a division left out?{asked}"
+        return self._at("type", "the wrong type comes back.", hint, self._smallest(broken))
 
     def _only_the_example(self) -> Feedback | None:
         shown, drawn = set(self.cases.shown), range(self.cases.drawn)

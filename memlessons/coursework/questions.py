@@ -45,14 +45,13 @@ def _bound(random: Random) -> Question:
     flops, moved = random.choice([2, 8, 40, 160]), random.choice([0.5, 2, 6, 16])
     rate, bandwidth = random.choice([10, 50, 200]), random.choice([100, 400, 1000])
     computing, moving = flops / rate, 1000 * moved / bandwidth
-    limit = "arithmetic" if computing > moving else "memory"
     return Question(
         f"A step does {flops} GFLOP and moves {moved} GB, on a device of {rate} TFLOP/s and "
         f"{bandwidth} GB/s; both overlap perfectly. How many milliseconds at least?",
         max(computing, moving),
         "ms",
-        f"max({flops}/{rate} ms, {moved}/{bandwidth} s) = max({computing:.4g}, {moving:.4g}) ms, "
-        f"{limit} decides",
+        f"{flops} GFLOP / {rate} TFLOP/s = {computing:.4g} ms; {moved} GB / {bandwidth} GB/s = "
+        f"{moving:.4g} ms; the later decides",
     )
 
 

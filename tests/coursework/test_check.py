@@ -132,6 +132,29 @@ def test_right_for_the_example_alone():
     assert "too simple to show the mistake" in found.hint
 
 
+def halves(kept, **changes):
+    """The half of a sum, of which only `kept` sums are drawn; half of the example's, 6, is a whole number."""
+    drawn = sums().draw().filter(lambda inputs: kept(sum(inputs["values"])))
+    return sums(
+        reference=lambda values, most: sum(values) / 2, draw=lambda: drawn, outputs="a float", **changes
+    )
+
+
+def test_an_int_that_lost_what_stood_behind_the_point_is_of_the_wrong_type():
+    """Before "only the example", which it would be as well."""
+    found = verdict(lambda values, most: int(sum(values) / 2), halves(lambda total: total % 2 == 1))
+    assert (found.verdict, found.mistake) == ("type", "")
+    assert found.hint.startswith("Expected a float, got an int")
+    assert found.hint.endswith("The exercise asks for a float.")
+    assert any(line.strip().startswith("expected") and line.endswith(".5") for line in found.case)
+
+
+def test_an_int_is_not_to_blame_where_the_float_is_a_whole_number():
+    found = verdict(lambda values, most: sum(values) // 2 + 1, halves(lambda total: total % 2 == 0))
+    assert found.verdict == "wrong"
+    assert verdict(lambda values, most: sum(values) // 2, halves(lambda total: total % 2 == 0)).passed
+
+
 def stub_with_dots(values, most): ...
 
 

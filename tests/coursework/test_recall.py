@@ -68,6 +68,14 @@ def test_the_answer_follows_from_the_numbers_in_the_question(topic):
         assert f"{question.answer:.4g}" in question.worked
 
 
+def test_the_bound_of_a_step_is_worked_out_with_a_unit_on_every_number():
+    draw = next(topic.draw for topic in TOPICS if topic.name == "time bound")
+    number = r"[\d.e+]+"
+    line = rf"{number} GFLOP / {number} TFLOP/s = {number} ms; {number} GB / {number} GB/s = {number} ms; "
+    for seed in range(20):
+        assert re.fullmatch(line + "the later decides", draw(Random(seed)).worked)
+
+
 def test_without_an_answer_only_the_question_is_shown(today, capsys):
     assert recall("03") is None
     out = capsys.readouterr().out

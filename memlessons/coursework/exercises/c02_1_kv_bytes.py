@@ -73,6 +73,22 @@ def _v_stored_like_k(config: dict[str, Any], context: int, batch: int, bits_k: i
     return numbers * 2 * bits_k // 8
 
 
+def _hidden_over_kv_heads(config: dict[str, Any], context: int, batch: int, bits_k: int, bits_v: int) -> int:
+    heads = config["num_attention_heads"]
+    kv_heads = config.get("num_key_value_heads") or heads
+    width = config.get("head_dim") or config["hidden_size"] // kv_heads
+    numbers = config["num_hidden_layers"] * kv_heads * width * context * batch
+    return numbers * (bits_k + bits_v) // 8
+
+
+def _layers_forgotten(config: dict[str, Any], context: int, batch: int, bits_k: int, bits_v: int) -> int:
+    heads = config["num_attention_heads"]
+    kv_heads = config.get("num_key_value_heads") or heads
+    width = config.get("head_dim") or config["hidden_size"] // heads
+    numbers = kv_heads * width * context * batch
+    return numbers * (bits_k + bits_v) // 8
+
+
 def _draw() -> SearchStrategy[Inputs]:
     from hypothesis import strategies as st
 
@@ -119,6 +135,26 @@ EXERCISE = Exercise(
         Mistake("no batch", "Whose cache is this? Every sequence of the batch has its own.", _no_batch),
         Mistake("bits as bytes", "How many bits make a byte? Eight of them.", _bits_as_bytes),
         Mistake("V stored like K", "Two formats were given: which one is for V?", _v_stored_like_k),
+        Mistake(
+            "hidden_size / KV heads",
+            "Which heads share out hidden_size?",
+            _hidden_over_kv_heads,
+            pins=(
+                {
+                    "config": {
+                        "hidden_size": 32,
+                        "num_attention_heads": 4,
+                        "num_key_value_heads": 1,
+                        "num_hidden_layers": 1,
+                    },
+                    "context": 1,
+                    "batch": 1,
+                    "bits_k": 8,
+                    "bits_v": 8,
+                },
+            ),
+        ),
+        Mistake("layers forgotten", "How many layers keep a K and a V?", _layers_forgotten),
     ),
     hints=(
         "What is written down for one token, in one layer, and by how many heads?",

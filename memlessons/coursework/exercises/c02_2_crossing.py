@@ -69,6 +69,24 @@ def _beyond_the_longest(
     return full - (held(full) - weight_bytes) // slope if slope else None
 
 
+def _more_than_not_at_least(
+    weight_bytes: int, layers: Layers, constant: int, batch: int, longest: int
+) -> int | None:
+    def held(context: int) -> int:
+        remembered = (size * (context if window is None else min(context, window)) for size, window in layers)
+        return batch * (constant + sum(remembered))
+
+    return next((context for context in range(1, longest + 1) if held(context) > weight_bytes), None)
+
+
+def _constant_once(weight_bytes: int, layers: Layers, constant: int, batch: int, longest: int) -> int | None:
+    def held(context: int) -> int:
+        remembered = (size * (context if window is None else min(context, window)) for size, window in layers)
+        return constant + batch * sum(remembered)
+
+    return next((context for context in range(1, longest + 1) if held(context) >= weight_bytes), None)
+
+
 def _draw() -> SearchStrategy[Inputs]:
     from hypothesis import strategies as st
 
@@ -101,7 +119,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "slope at one token",
-            "Does every layer grow for ever? Windows fill up and stop.",
+            "Does every layer grow for ever? A window fills up and stops: do your lines ask how long it is?",
             _slope_at_one_token,
         ),
         Mistake(
@@ -124,6 +142,21 @@ EXERCISE = Exercise(
                     "longest": 50,
                 },
             ),
+        ),
+        Mistake(
+            "more than, not at least",
+            "May they be equal?",
+            _more_than_not_at_least,
+            pins=(
+                {"weight_bytes": 40, "layers": [(2, None)], "constant": 0, "batch": 2, "longest": 50},
+                {"weight_bytes": 40, "layers": [(2, None)], "constant": 0, "batch": 2, "longest": 10},
+            ),
+        ),
+        Mistake(
+            "constant once",
+            "Whose constant is it?",
+            _constant_once,
+            pins=({"weight_bytes": 100, "layers": [(5, None)], "constant": 10, "batch": 4, "longest": 50},),
         ),
     ),
     hints=(

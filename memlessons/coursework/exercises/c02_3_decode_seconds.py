@@ -87,6 +87,34 @@ def _sum_for_max(
     return fetching + computing
 
 
+def _min(
+    stored: float,
+    read: float,
+    kv: float,
+    batch: int,
+    bandwidth: float,
+    flop_per_token: float,
+    flop_rate: float,
+) -> float:
+    fetching = (read + batch * kv) / bandwidth
+    computing = batch * flop_per_token / flop_rate
+    return min(fetching, computing)
+
+
+def _batch_forgotten_in_the_arithmetic(
+    stored: float,
+    read: float,
+    kv: float,
+    batch: int,
+    bandwidth: float,
+    flop_per_token: float,
+    flop_rate: float,
+) -> float:
+    fetching = (read + batch * kv) / bandwidth
+    computing = flop_per_token / flop_rate
+    return max(fetching, computing)
+
+
 def _arithmetic_ignored(
     stored: float,
     read: float,
@@ -153,6 +181,23 @@ EXERCISE = Exercise(
             "arithmetic ignored",
             "What if the batch is large? Raise it until the arithmetic shows.",
             _arithmetic_ignored,
+        ),
+        Mistake("min", "Can the step end before the slower of the two has?", _min),
+        Mistake(
+            "batch forgotten in the arithmetic",
+            "How many tokens does a step make?",
+            _batch_forgotten_in_the_arithmetic,
+            pins=(
+                {
+                    "stored": 8_000,
+                    "read": 2_000,
+                    "kv": 500,
+                    "batch": 2,
+                    "bandwidth": 1_000,
+                    "flop_per_token": 1_200,
+                    "flop_rate": 200,
+                },
+            ),
         ),
     ),
     hints=(

@@ -59,6 +59,15 @@ def _rounded_down(
     return params * bytes_per_param * flop_rate // gained_per_sequence
 
 
+def _one_more_than_enough(
+    params: int, bytes_per_param: int, kv_bytes: int, flop_rate: int, bandwidth: int
+) -> int | None:
+    gained_per_sequence = 2 * params * bandwidth - kv_bytes * flop_rate
+    if gained_per_sequence <= 0:
+        return None
+    return params * bytes_per_param * flop_rate // gained_per_sequence + 1
+
+
 def _draw() -> SearchStrategy[Inputs]:
     from hypothesis import strategies as st
 
@@ -115,6 +124,16 @@ EXERCISE = Exercise(
             "rounded down",
             "Is a step of that size compute bound? Check the batch you returned.",
             _rounded_down,
+        ),
+        Mistake(
+            "one more than enough",
+            "May they take equally long?",
+            _one_more_than_enough,
+            # Equal times at a batch of 4, and of 5: in both, every step is exact in floats, too.
+            pins=(
+                {"params": 10, "bytes_per_param": 2, "kv_bytes": 0, "flop_rate": 20, "bandwidth": 5},
+                {"params": 10, "bytes_per_param": 2, "kv_bytes": 4, "flop_rate": 20, "bandwidth": 8},
+            ),
         ),
     ),
     hints=(

@@ -24,7 +24,7 @@ def online_softmax(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, 
     Of one query: `score_chunks` holds one or more float64 tensors [n], `value_chunks` their values, float64
     [n, D]; n differs from chunk to chunk. A chunk is gone once the next one is taken. A chunk may be empty
     (n = 0), and a score may be -inf (a hidden position, whose value does not count). Scores may be in the
-    hundreds. Returns
+    hundreds, above zero or below. Returns
     (out, lse): out is [D], the average of the values weighted by exp(score); lse is the natural logarithm of
     the sum of exp(score). Where nothing is seen, because all is empty or -inf: zeros and -inf.
     """
@@ -164,6 +164,20 @@ def _no_maximum(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, flo
     return out / total, float(total.log())
 
 
+def _maximum_starts_at_0(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
+    highest, total = 0.0, 0.0  # exp(-900 - 0) is 0, as if nothing were seen
+    out = value_chunks[0].new_zeros(value_chunks[0].shape[1])
+    for scores, values in zip(score_chunks, value_chunks, strict=True):
+        before, highest = highest, max([highest, *scores.tolist()])
+        shrink = math.exp(before - highest)
+        weights = (scores - highest).exp()
+        total = total * shrink + float(weights.sum())
+        out = out * shrink + weights @ values
+    if total == 0.0:
+        return out, -math.inf
+    return out / total, highest + math.log(total)
+
+
 def _kept(score_chunks: Chunks, value_chunks: Chunks) -> tuple[Tensor, float]:
     pairs = list(zip(score_chunks, value_chunks, strict=True))
     scores, values = torch.cat([s for s, _ in pairs]), torch.cat([v for _, v in pairs])
@@ -179,7 +193,11 @@ def _draw() -> SearchStrategy[Inputs]:
         dice = torch.Generator().manual_seed(pick(st.integers(0, 2**32 - 1)))
         width, scale = pick(st.integers(1, 4)), pick(st.sampled_from([1.0, 10.0, 200.0]))
         # exp(800) is infinite, and so is exp(900 - 0), where a maximum falls from chunk to chunk.
-        levels = st.sampled_from(pick(st.sampled_from([[0.0], [0.0], [800.0], [900.0, 0.0]])))
+        level = pick(st.sampled_from([[0.0], [0.0], [800.0], [900.0, 0.0], [-900.0]]))
+        levels = st.sampled_from(level)
+        if level == [-900.0]:
+            # exp(-900) is 0 and stays so: near -740 it would be a number of one or two digits.
+            scale = min(scale, 10.0)
         # A first chunk without anything to see is legal and easily forgotten: let it be frequent.
         kinds = [pick(st.sampled_from(["hidden", "hidden", "empty", "plain", "plain"]))]
         kinds += pick(
@@ -213,6 +231,12 @@ def _shown() -> tuple[Inputs, ...]:
 def _falling() -> Inputs:
     score_chunks = [torch.tensor([score], dtype=torch.float64) for score in (900.0, 0.0)]
     value_chunks = [torch.tensor([[value]], dtype=torch.float64) for value in (1.0, 2.0)]
+    return {"score_chunks": score_chunks, "value_chunks": value_chunks}
+
+
+def _far_below_zero() -> Inputs:
+    score_chunks = [torch.tensor(scores, dtype=torch.float64) for scores in ([-900.0], [-800.0, -800.0])]
+    value_chunks = [torch.tensor(rows, dtype=torch.float64) for rows in ([[1.0]], [[2.0], [4.0]])]
     return {"score_chunks": score_chunks, "value_chunks": value_chunks}
 
 
@@ -259,6 +283,12 @@ EXERCISE = Exercise(
             pins=(_falling(),),
         ),
         Mistake("no maximum", "What is exp(800)?", _no_maximum),
+        Mistake(
+            "maximum starts at 0",
+            "What if every score lies below your first maximum?",
+            _maximum_starts_at_0,
+            pins=(_far_below_zero(),),
+        ),
         Mistake("chunks kept", "A chunk is gone once you take the next: keep sums, not chunks.", _kept),
     ),
     hints=(

@@ -44,6 +44,16 @@ def same_bits_for_both(config, context, batch, bits_k, bits_v):
     return _count(config, context, batch, bits_k, bits_k)
 
 
+def splits_it_among_kv_heads(config, context, batch, bits_k, bits_v):
+    sharing = _get(config, "num_key_value_heads", config["num_attention_heads"])
+    width = _get(config, "head_dim", int(config["hidden_size"] / sharing))
+    return _count(config, context, batch, bits_k, bits_v, width=width)
+
+
+def a_single_layer(config, context, batch, bits_k, bits_v):
+    return _count({**config, "num_hidden_layers": 1}, context, batch, bits_k, bits_v)
+
+
 FORMS = {
     "hidden / heads": divides_hidden_size,
     "query heads": takes_query_heads,
@@ -51,4 +61,6 @@ FORMS = {
     "no batch": one_reader,
     "bits as bytes": forgets_the_eight,
     "V stored like K": same_bits_for_both,
+    "hidden_size / KV heads": splits_it_among_kv_heads,
+    "layers forgotten": a_single_layer,
 }

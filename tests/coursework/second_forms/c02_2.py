@@ -43,9 +43,19 @@ def never_asks_the_model(weight_bytes, layers, constant, batch, longest):
     return wide + -((held - weight_bytes) // slope)
 
 
+def waits_until_it_is_more(weight_bytes, layers, constant, batch, longest):
+    return _walk(weight_bytes + 1, layers, constant, batch, longest)
+
+
+def shares_the_constant(weight_bytes, layers, constant, batch, longest):
+    return _walk(weight_bytes - constant, layers, 0, batch, longest)
+
+
 FORMS = {
     "slope at one token": keeps_the_first_slope,
     "global layers only": drops_windowed_layers,
     "no batch": single_reader,
     "beyond the longest": never_asks_the_model,
+    "more than, not at least": waits_until_it_is_more,
+    "constant once": shares_the_constant,
 }

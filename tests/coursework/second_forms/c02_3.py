@@ -29,10 +29,25 @@ def only_fetches(stored, read, kv, batch, bandwidth, flop_per_token, flop_rate):
     return read / bandwidth + kv * batch / bandwidth
 
 
+def stops_with_the_faster(stored, read, kv, batch, bandwidth, flop_per_token, flop_rate):
+    fetch = read / bandwidth + kv * batch / bandwidth
+    compute = flop_per_token * batch / flop_rate
+    return sorted([compute, fetch])[0]
+
+
+def computes_one_token(stored, read, kv, batch, bandwidth, flop_per_token, flop_rate):
+    traffic = read
+    for _ in range(batch):
+        traffic += kv
+    return _slower(traffic / bandwidth, flop_per_token / flop_rate)
+
+
 FORMS = {
     "stored for read": reads_every_expert,
     "weights times batch": one_pass_each,
     "KV once": one_cache_for_all,
     "sum for max": one_after_the_other,
     "arithmetic ignored": only_fetches,
+    "min": stops_with_the_faster,
+    "batch forgotten in the arithmetic": computes_one_token,
 }

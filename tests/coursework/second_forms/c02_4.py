@@ -32,9 +32,20 @@ def cuts_the_decimals(params, bytes_per_param, kv_bytes, flop_rate, bandwidth):
     return floor(batch) if batch is not None and batch > 0 else None
 
 
+def wants_it_strictly_longer(params, bytes_per_param, kv_bytes, flop_rate, bandwidth):
+    batch = _real_batch(params, bytes_per_param, kv_bytes, flop_rate, bandwidth)
+    if batch is None or batch < 0:
+        return None
+    whole = ceil(batch)
+    while not whole > batch:
+        whole += 1
+    return whole
+
+
 FORMS = {
     "cache ignored": forgets_the_cache,
     "one FLOP a parameter": counts_a_multiply_add_once,
     "negative batch": trusts_the_formula,
     "rounded down": cuts_the_decimals,
+    "one more than enough": wants_it_strictly_longer,
 }

@@ -119,6 +119,21 @@ def straight_sums(score_chunks, value_chunks):
     return sum(out for _, out in sums) / whole, torch.log(whole).item()
 
 
+def clamps_at_zero(score_chunks, value_chunks):
+    top, terms = 0, []
+    for s, v in zip(score_chunks, value_chunks, strict=True):
+        new_top = max(top, s.amax().item()) if s.numel() else top
+        factor = 2.718281828459045 ** (top - new_top)
+        e = torch.exp(s - new_top)
+        row = torch.cat((e[:, None], e[:, None] * v), dim=1).sum(0)
+        terms = [terms[0] * factor + row] if terms else [row]
+        top = new_top
+    both = terms[0]
+    if both[0] == 0:
+        return torch.zeros_like(both[1:]), -math.inf
+    return both[1:] / both[0], (top + torch.log(both[0])).item()
+
+
 def collects_first(score_chunks, value_chunks):
     kept_scores, kept_values = [], []
     for i in range(len(score_chunks)):
@@ -140,5 +155,6 @@ FORMS = {
     "correction inverted": new_minus_old,
     "this chunk's maximum only": forgets_higher_ones,
     "no maximum": straight_sums,
+    "maximum starts at 0": clamps_at_zero,
     "chunks kept": collects_first,
 }
