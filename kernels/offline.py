@@ -37,7 +37,6 @@ CHIPS = {
 }
 _COPY = re.compile(r"cp\.async\.c[ag]\.shared\.global[^;]*?,\s*(0x[0-9a-f]+|\d+)(?:,[^;]*)?;")
 _MATRIX = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async|tcgen05\.mma|v_mfma)")
-IN_EVERY_TEST = (75, 80, 90, "gfx942")
 
 
 class Shape(NamedTuple):

@@ -91,7 +91,7 @@ print(len(seen))
 def test_growing_lengths_batches_and_splits_do_not_compile_a_kernel_each() -> None:
     done = without_interpreter("-c", SPECIALISED)
     assert done.returncode == 0, done.stderr[-3000:]
-    # q_h is 1 for a batch of one in no case: strides stay specialised, counts do not.
+    # Strides stay specialised (alignment decides how a tile is copied); counts do not.
     assert int(done.stdout) <= 2
 
 
