@@ -19,6 +19,7 @@ FLOORS = (
     {"plan"},
     {"cost"},
     {"kernels", "measure"},
+    {"sizing"},
     {"cache"},
     {"model"},
     {"quality"},

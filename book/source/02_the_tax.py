@@ -356,10 +356,11 @@ def times_the_weights(name, context):
 
 
 def outweighed_at(name, readers):
-    sizing = CacheSizer(name, batch=readers).sizing  # the sizer is the knob further below
-    if sizing.crossing_context is not None:
-        return f"{sizing.crossing_context:,}"
-    return "never" if sizing.crossing_beyond is None else f"{sizing.crossing_beyond:,} (beyond)"
+    found = CacheSizer(name, batch=readers).answer  # the sizer is the knob further below
+    if found.crossing is None:
+        return "never"
+    reached = found.crossing <= presets.get(name).longest_context
+    return f"{found.crossing:,}" + ("" if reached else " (beyond)")
 
 
 rows = []
@@ -392,11 +393,11 @@ say(
 
 # %% id="02-experts"
 r1 = presets.get("deepseek-r1")
-sizing = CacheSizer("deepseek-r1").sizing
+found = CacheSizer("deepseek-r1").answer
 say(
     f"It outweighs all {bytes_text(r1.weights.stored_bytes)} that are stored at "
-    f"**{sizing.crossing_beyond:,}** tokens, and the {bytes_text(sizing.step_weight_bytes)} that one "
-    f"reader's step reads at **{sizing.step_crossing:,}**: the dotted line of the figure. (One reader's: "
+    f"**{found.crossing:,}** tokens, and the {bytes_text(found.step.weight_bytes)} that one "
+    f"reader's step reads at **{found.step_crossing:,}**: the dotted line of the figure. (One reader's: "
     "several wake more experts, so here a batch thins the weights less.) The first number says what fits on "
     "a machine, the second what makes a step slow."
 )
@@ -521,15 +522,92 @@ if slope > 0 and start > 0:
         f"machine's clock, already at about {start / slope:,.0f}.",
     )
 
+# %% [markdown] id="02-rules-open"
+# ## Where such numbers go wrong
+#
+# All of this hangs on one count: what does each layer keep? A model's `config.json` says so in a few of its
+# fields, and each family of models spells them its own way. A sizer that does not know a spelling prints a
+# number all the same. Ours decides by named rules, one for each spelling, so we can take one away and look.
+#
+# Gemma-3-27B has 62 layers. In 52 of them a token sees only the last 1,024 (chapter 07). How many times too
+# large is its cache at 131,072 tokens, for a sizer that does not read the field `sliding_window`?
+
+# %% id="02-guess-c"
+guess = predict("02c", None, unit="times")  # put your number in place of None
+
+# %% id="02-rules"
+from memlessons.plan.engines import allocation
+from memlessons.plan.huggingface import from_huggingface
+
+
+def wrong_by(name, rule, context=131_072):
+    """What a sizer without this rule would say of a model, as a multiple of what is kept."""
+    config = presets.get(name).config
+    blind = from_huggingface(config, without=frozenset([rule]))
+    return blind.bytes(context) / from_huggingface(config).bytes(context)
+
+
+unread = [
+    ("falcon-7b", "kv_heads: multi_query", "all query heads share one memory"),
+    ("deepseek-r1", "latent: kv_lora_rank", "a latent is kept in place of K and V"),
+    ("gemma-4-e4b", "sharing: num_kv_shared_layers", "the last layers read what earlier ones keep"),
+    ("qwen3-32b", "width: head_dim", "a head is wider than hidden size / heads"),
+]
+factors = {name: wrong_by(name, rule) for name, rule, _ in unread}
+gemma = presets.get("gemma-3-27b")
+blind = allocation(gemma.config, engine="ideal", context_tokens=131_072, kv_dtype="bf16", windows=False)
+factors["gemma-3-27b"] = blind.total / gemma.plan.bytes(131_072)
+unread.insert(0, ("gemma-3-27b", "window: sliding_window", "most layers see only so far back"))
+reveal("02c", factors["gemma-3-27b"], how="counted")
+table(
+    [
+        {"model": name, "not known": rule, "what the field says": meaning, "off by": f"{factors[name]:.2g}"}
+        for name, rule, meaning in unread
+    ],
+    caption="A cache at 131,072 tokens for a sizer that does not read a field, as a multiple of the truth",
+)
+say(
+    f"Most unread fields waste money. One is dangerous: {factors['qwen3-32b']:.2g} of what is needed is a "
+    "card that is bought and then too small."
+)
+
+# %% [markdown] id="02-engines-open"
+# And what is *kept* is not yet what is *reserved*. An engine hands memory out in cells, blocks or slots, and
+# in larger ones than a sequence fills. Here are four readers of 20,000 tokens each.
+
+# %% id="02-engines"
+from memlessons.plan.truths import check, named_rows
+from memlessons.sizing import Question, answer, resolve
+
+rows = []
+for name in ("llama-3.1-8b", "gemma-3-27b", "gpt-oss-120b", "qwen3-next-80b"):
+    found = answer(Question(resolve(name), context=20_000, batch=4))
+    row = {"model": name, "kept": bytes_text(found.kv_bytes)}
+    for engine in found.engines:
+        row[f"{engine.engine} reserves"] = f"{engine.cluster_bytes / found.kv_bytes:.2f} times that"
+    rows.append(row)
+table(rows)
+published = [check(row) for row in named_rows()]
+assert all(one.ok for one in published)
+say(
+    "Why believe any of it? Because others have measured: of "
+    f"{len(published)} published figures, from logs of engines and tables of papers, these rules reproduce "
+    f"**{sum(one.ok for one in published)}**, each within its tolerance. In a shell, "
+    "`memlessons size gemma-3-27b --why` names each rule and its source, and `memlessons size --check FILE` "
+    "takes figures of your own."
+)
+
 # %% [markdown] id="02-knob-open"
-# **Turn the knob.** The sizer does all of the above for a model, a context, a number of readers, the
-# formats of K and V (bf16 is one of 16 bits), and a card. (Without a running kernel you see its table and
-# picture for one state; `key_format="int8", card="H200 SXM"` in the call shows another.)
-# Three things to find:
+# **Turn the knob.** The sizer does all of the above for a model (one of ours, or a `config.json` that you
+# paste or upload), a context, a number of sequences (readers), the formats of K and V (bf16 is one of 16
+# bits), cards, and an engine. (Without a running kernel you see its table and picture for one state;
+# `key_format="int8", card="H200 SXM"` in the call shows another.) Four things to find:
 #
 # 1. With one reader, at which context is half of a step K and V? And with eight?
 # 2. Which is the smallest card that holds this state? And with K and V in 8 bits?
 # 3. Halve the bits of K and V. For one reader, how much does the least time of a step gain? For a hundred?
+# 4. Below "change it", add edits to the design until one sequence keeps twenty times less, at 4,096 tokens
+#    and at 131,072. Does the same list do for both? (The coming chapters measure what edits cost in quality.)
 
 # %% id="02-knob"
 CacheSizer("llama-3.1-8b", context=4096, batch=30, card="RTX 4090")
@@ -761,4 +839,5 @@ def batch_to_saturate(params, bytes_per_param, kv_bytes, flop_rate, bandwidth): 
 #   arXiv:2211.17192, 2022.
 # - L. B. Allal and others: SmolLM2: When Smol Goes Big. arXiv:2502.02737, 2025.
 # - Python's documentation, as shipped with Python (`pydoc_data.topics`), for the texts. The shapes of the
-#   models, with their sources, are in `memlessons/plan/presets.py`, the cards in `memlessons/cost`.
+#   models, with their sources, are in `memlessons/plan/presets.json`, the published figures in
+#   `memlessons/plan/truths`, the cards in `memlessons/cost`.

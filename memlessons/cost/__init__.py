@@ -4,6 +4,12 @@ Pure Python: imports neither torch nor numpy.
 """
 
 from memlessons.cost.accelerators import Accelerator, MissingFigure, UnknownAccelerator, accelerators, get
+from memlessons.cost.capacity import (
+    Lengths,
+    first_context,
+    sequences_that_fit,
+    varied_sequences_that_fit,
+)
 from memlessons.cost.roofline import (
     Bound,
     ImpossibleWork,
@@ -16,6 +22,7 @@ from memlessons.cost.roofline import (
 )
 
 __all__ = [
-    "Accelerator", "Bound", "ImpossibleWork", "MissingFigure", "UnknownAccelerator", "accelerators",
-    "attention_flops", "decode_bound", "get", "prefill_bound", "ridge", "time_bound", "weight_bytes_read",
+    "Accelerator", "Bound", "ImpossibleWork", "Lengths", "MissingFigure", "UnknownAccelerator",
+    "accelerators", "attention_flops", "decode_bound", "first_context", "get", "prefill_bound", "ridge",
+    "sequences_that_fit", "time_bound", "varied_sequences_that_fit", "weight_bytes_read",
 ]  # fmt: skip

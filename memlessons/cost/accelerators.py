@@ -1,9 +1,12 @@
 """Data-sheet figures of accelerators, each with its source and how sure it is.
 
 The figures lie in `accelerators.json` in the units of the box. Cards are sold in GB, and `memory_bytes`
-takes that word literally, 10^9 bytes. It is the cautious reading: where the visible memory of a card is
-known, it is at least 98 % of that, and mostly some 6 % more (makers count chips in binary units, and keep
-a part). `visible_bytes` is what a program was seen to get; `usable_bytes` is the better known of the two.
+takes that word literally, 10^9 bytes. Makers count chips in binary units, and error correction and the
+driver keep a part, so that a program finds some 98 % to 107 % of it. `visible_bytes` is what it finds: the
+device's total as CUDA, HIP or SYCL report it, the least that public logs show. That is less than
+nvidia-smi shows (an RTX 4090, sold as 24 GB, has 23.52 GiB for torch on Linux and 23.99 GiB for
+nvidia-smi); on Windows both are nearly the same. Where the CPU shares the memory, as on a Mac, it is what
+the GPU may take by default. `usable_bytes` is the better known of the two.
 """
 
 import json

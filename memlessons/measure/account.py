@@ -5,6 +5,7 @@ The law of the project is `audit(state).against(plan, state.lengths, state.capac
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memlessons.measure.comparison import Comparison, LayerRow, Rounding, compare
 from memlessons.measure.entry import Entry
@@ -19,9 +20,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was observed, entry by entry."""
+    """What was observed, entry by entry; `notes` say how whoever keeps it differs from a plan by habit."""
 
     entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def held_bytes(self) -> int:
@@ -55,11 +57,23 @@ class Account:
         return compare(self.entries, plan, contexts, capacity, encoder_tokens, tuple(roundings))
 
 
-def audit(state: LiveState) -> Account:
+def audit(state: LiveState | Any, cache: Any = None) -> Account:
     """Count what a live state keeps: valid slots from its tensors' shapes, room from their storages.
 
     Takes anything with `.layers`, a tuple of memories per layer, each with `.store`, `.lengths` and
-    `.tensors()`. It asks no plan for a byte count: prediction and count share no code. CannotCount for
-    tensors in a layout it does not know.
+    `.tensors()`; or a `transformers` cache, a model's output with one in it, or a model and its `cache`
+    (see `memlessons.measure.observed.peer`). It asks no plan for a byte count: prediction and count share
+    no code. CannotCount for tensors in a layout it does not know.
     """
-    return Account(live_entries(state))
+    if cache is None and _is_live(state):
+        return Account(live_entries(state))
+    # Late, because the peer's account is one of these.
+    from memlessons.measure.observed.peer import audit_transformers
+
+    return audit_transformers(state) if cache is None else audit_transformers(cache, state)
+
+
+def _is_live(state: Any) -> bool:
+    """Whether its layers are tuples of memories, as ours are; a peer's layers are objects of their own."""
+    layers = getattr(state, "layers", None)
+    return isinstance(layers, list | tuple) and all(isinstance(layer, list | tuple) for layer in layers)

@@ -3,11 +3,12 @@
 import errno
 from pathlib import Path
 
-from memlessons.errors import MemlessonsError
+from memlessons.plan.gguf.errors import ModelFileError, NotAModel, TruncatedModel, UnsupportedModel
 
-
-class ModelFileError(MemlessonsError):
-    """Something is wrong with a model file; the message names the file and what to do."""
+__all__ = [
+    "DownloadInterrupted", "FolderNotWritable", "ModelFileError", "ModelNotFetched", "NoNetwork", "NoSpace",
+    "NotAModel", "TruncatedModel", "UnsupportedModel", "WrongDigest", "disk_error",
+]  # fmt: skip
 
 
 class ModelNotFetched(ModelFileError):
@@ -32,18 +33,6 @@ class FolderNotWritable(ModelFileError):
 
 class WrongDigest(ModelFileError):
     """The file is not the one the catalogue names: its SHA-256 differs."""
-
-
-class NotAModel(ModelFileError):
-    """The file is no model file, or a damaged one."""
-
-
-class TruncatedModel(NotAModel):
-    """The file ends before the model does."""
-
-
-class UnsupportedModel(ModelFileError):
-    """A sound file of a kind that this package does not read."""
 
 
 def disk_error(error: OSError, folder: Path) -> ModelFileError:

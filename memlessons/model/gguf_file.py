@@ -16,7 +16,7 @@ from memlessons.model import weights_cache
 from memlessons.model.config import DecoderConfig, InvalidConfig
 from memlessons.model.digests import file_digest
 from memlessons.model.file_errors import NotAModel, TruncatedModel, UnsupportedModel
-from memlessons.model.gguf_header import GGUFHeader, TensorInfo, read_header
+from memlessons.plan.gguf.header import GGUFHeader, TensorInfo, read_header
 
 # Our name of a weight -> the tensors it is made of, one below the other.
 _PARTS = {

@@ -86,20 +86,30 @@ def with_sharing(layers: Layers, factor: int, scheme: str) -> Layers:
     """Readers give up their growing stores and read their owner's; a kind is what a layer keeps.
 
     "neighbours": of the layers of one kind, each run of `factor` shares the first one's memory (CLA,
-    arXiv:2405.12981). "last": the last `factor` layers read the last owner of their kind (Gemma 3n).
+    arXiv:2405.12981). "last": the last `factor` layers read the last owner of their kind (Gemma 3n). Layers
+    that keep nothing that grows do not count, and what read a layer that now reads another follows it.
     """
     whole("factor", factor, least=1 if scheme == "neighbours" else 0)
-    kinds = [layer.stores for layer in layers]
+    own = [i for i, layer in enumerate(layers) if _not_growing(layer.stores) != layer.stores]
+    if not own:
+        raise InvalidPlan("this plan has no layer whose memory grows, to share it")
+    kinds = [layers[i].stores for i in own]
     if scheme == "neighbours":
-        owner = _neighbour_owners(kinds, factor)
+        owners = _neighbour_owners(kinds, factor)
     elif scheme == "last":
-        owner = _last_owners(kinds, factor)
+        owners = _last_owners(kinds, factor)
     else:
         raise InvalidPlan(f"scheme={scheme!r}: must be 'neighbours' or 'last'")
-    return tuple(
-        layer if owner[i] == i else replace(layer, reads_from=owner[i], stores=_not_growing(layer.stores))
-        for i, layer in enumerate(layers)
-    )
+    owner = {i: own[j] for i, j in zip(own, owners, strict=True)}
+    shared = []
+    for i, layer in enumerate(layers):
+        reads = layer.reads_from if layer.reads_from is not None else i
+        reads = owner.get(reads, reads)
+        if reads == i or (i not in owner and layer.reads_from is None):
+            shared.append(layer)
+        else:
+            shared.append(replace(layer, reads_from=reads, stores=_not_growing(layer.stores)))
+    return tuple(shared)
 
 
 def _not_growing(stores: tuple[Store, ...]) -> tuple[Store, ...]:

@@ -52,14 +52,29 @@ FORMATS: Mapping[str, Format] = {
         F64, F32, F16, BF16, FP8, INT8, INT4,
         Format("q8_0", 8, 32, 16), Format("q5_0", 5, 32, 16), Format("q5_1", 5, 32, 32),
         Format("q4_0", 4, 32, 16), Format("q4_1", 4, 32, 32), Format("iq4_nl", 4, 32, 16),
-        Format("nvfp4", 4, 16, 8),
+        Format("nvfp4", 4, 16, 8), Format("fp8_per_token_head", 8, scale_bits=32),
     )
+}  # fmt: skip
+
+# Other names for the same bytes: those of vLLM, of PyTorch and of checkpoints.
+ALIASES: Mapping[str, str] = {
+    "fp16": "f16", "float16": "f16", "half": "f16", "bfloat16": "bf16", "auto": "bf16", "fp32": "f32",
+    "float32": "f32", "float64": "f64", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "f8": "fp8",
+    "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "int8_per_token_head": "int8", "q8": "q8_0", "q4": "q4_0",
 }  # fmt: skip
 
 
 def format_named(name: str) -> Format:
-    """The registered format of that name; InvalidPlan lists the known ones otherwise."""
+    """The registered format of that name or alias; InvalidPlan lists the known ones otherwise."""
     try:
-        return FORMATS[name]
+        return FORMATS[ALIASES.get(name, name)]
     except (KeyError, TypeError):
         raise InvalidPlan(f"format {name!r} is not known; known are {', '.join(FORMATS)}") from None
+
+
+def formats_named(names: str) -> tuple[Format, Format]:
+    """Formats of keys and values from "q8_0", or "q8_0/f16" where they differ; InvalidPlan if unknown."""
+    parts = str(names).lower().split("/")
+    if len(parts) > 2:
+        raise InvalidPlan(f"format {str(names)[:60]!r}: give one name, or two as keys/values")
+    return format_named(parts[0]), format_named(parts[-1])

@@ -81,7 +81,10 @@ class MemoryPlan:
         """The stores of another layer that this one reads: what attention looks back on, not state."""
         if layer.reads_from is None:
             return ()
-        return tuple(s for s in self.layers[layer.reads_from].stores if s.role not in ("cross", "state"))
+        own = {s.role for s in layer.stores}
+        shared = self.layers[layer.reads_from].stores
+        # A layer with an indexer of its own has no use for its owner's.
+        return tuple(s for s in shared if s.role not in ("cross", "state") and s.role not in own)
 
     def bytes_per_device(
         self, contexts: int | Sequence[int], devices: int, *, encoder_tokens: int = 0

@@ -1,9 +1,17 @@
-"""A handful of known models, each as a plan and its weights, with the source of both."""
+"""Known models, each read from its published configuration, with the source of every number.
 
-from typing import NamedTuple
+The configurations stand in presets.json. It is read when a preset is first asked for, and of it only the
+model asked for becomes a plan.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 from memlessons.errors import MemlessonsError
-from memlessons.plan.formats import BF16, F16, Format
+from memlessons.plan.errors import InvalidPlan
+from memlessons.plan.formats import F16, Format
 from memlessons.plan.layer import Layer
 from memlessons.plan.memory_plan import MemoryPlan
 from memlessons.plan.store import Store
@@ -17,14 +25,35 @@ class UnknownPreset(MemlessonsError, KeyError):
         return str(self.args[0])
 
 
+class Expected(NamedTuple):
+    """What was counted by hand from the model's card, in bytes of 16-bit K and V for one sequence.
+
+    `bytes_per_token` is what one more token adds beyond all windows, `at_131072` what 131,072 tokens keep,
+    `state` of it included; `truth` the published figure that confirms the shape, or "derived" where there
+    is none.
+    """
+
+    bytes_per_token: int
+    at_131072: int
+    truth: str
+    state: int = 0
+    per_encoder_token: int = 0
+
+
 class Preset(NamedTuple):
-    """A named model: what it remembers, what its weights take, how far it was trained to read."""
+    """A named model: what it remembers, what its weights take, how far it was trained to read.
+
+    `source` says where `config` is from, `weights.source` where the weights' numbers are.
+    """
 
     name: str
     plan: MemoryPlan
     weights: Weights
     longest_context: int
     source: str
+    config: Mapping[str, Any]
+    expected: Expected
+    family: str
 
 
 def full_attention(
@@ -37,48 +66,69 @@ def full_attention(
     return MemoryPlan((Layer(query_heads, (store,), rule=rule),) * layers)
 
 
-def _dense(parameters: int, bytes_per_parameter: int, source: str) -> Weights:
-    return Weights(parameters * bytes_per_parameter, parameters, parameters, source)
-
-
-_CARD = "configuration on the model's card"
-_HERD = "The Llama 3 Herd of Models, arXiv:2407.21783"
-
-
-def _presets() -> tuple[Preset, ...]:
-    r1 = full_attention(61, 128, 128, 192, BF16).with_latent(512, 64)
-    return (
-        Preset("smollm2-135m", full_attention(30, 9, 3, 64, BF16), _dense(134_515_008, 2, _CARD), 8192,
-               "SmolLM2-135M-Instruct, GGUF header and tensor shapes"),
-        Preset("gemma-3-270m", full_attention(18, 4, 1, 256, BF16).with_window(6, 512),
-               _dense(268_098_176, 2, _CARD), 32_768, "Gemma 3 270M, tensor shapes"),
-        Preset("llama-2-7b", full_attention(32, 32, 32, 128), _dense(6_738_415_616, 2, _CARD), 4096,
-               "Llama 2, arXiv:2307.09288"),
-        Preset("mistral-7b-v0.1", full_attention(32, 32, 8, 128, BF16).with_window(None, 4096),
-               _dense(7_241_732_096, 2, _CARD), 32_768, "Mistral 7B, arXiv:2310.06825"),
-        Preset("llama-3.1-8b", full_attention(32, 32, 8, 128, BF16), _dense(8_030_261_248, 2, _CARD),
-               131_072, _HERD),
-        Preset("llama-3.1-70b", full_attention(80, 64, 8, 128, BF16), _dense(70_553_706_496, 2, _CARD),
-               131_072, _HERD),
-        Preset("gemma-3-27b", full_attention(62, 32, 16, 128, BF16).with_window(6, 1024),
-               _dense(27_009_346_304, 2, _CARD), 131_072, "Gemma 3 Technical Report, arXiv:2503.19786"),
-        Preset("deepseek-r1", r1, Weights(671_026_419_200, 671_026_419_200, 37_000_000_000,
-               "8-bit weights as published; 37 billion active as reported, arXiv:2412.19437"), 163_840,
-               "DeepSeek-V3 Technical Report, arXiv:2412.19437: a latent of 512 and 64 for RoPE"),
-    )  # fmt: skip
-
-
-_BY_NAME = {preset.name: preset for preset in _presets()}
-
-
 def names() -> list[str]:
-    """The presets' names."""
-    return list(_BY_NAME)
+    """The presets' names: eight that chapters use, then by how layers remember."""
+    return list(_entries())
 
 
 def get(name: str) -> Preset:
-    """The preset of that name (in any case); UnknownPreset lists the known ones."""
-    try:
-        return _BY_NAME[name.lower()]
-    except (KeyError, AttributeError):
-        raise UnknownPreset(f"no preset {name!r}; known are {', '.join(_BY_NAME)}") from None
+    """The preset of that name (in any case); UnknownPreset names those that are spelled like it.
+
+    The same name gives the same object; its `config` is not to be changed.
+    """
+    wanted = name.strip().lower() if isinstance(name, str) else str(name)
+    if wanted not in _entries():
+        raise UnknownPreset(f"no preset {str(name)[:60]!r}: {_hint(wanted[:60])}")
+    return _preset(wanted)
+
+
+def _hint(wanted: str) -> str:
+    # Not above: only those pay for it who have mistyped a name.
+    from difflib import get_close_matches
+
+    close = get_close_matches(wanted, _entries(), n=3, cutoff=0.5)
+    meant = f"did you mean {', '.join(close)}? " if close else ""
+    first = ", ".join(list(_entries())[:8])
+    return f"{meant}known are {first} and {len(_entries()) - 8} more (`presets.names()`)"
+
+
+@cache
+def _entries() -> dict[str, dict[str, Any]]:
+    # Not above: it takes longer to import than all of this package.
+    from importlib.resources import files
+
+    text = files("memlessons.plan").joinpath("presets.json").read_text(encoding="utf-8")
+    return {entry["name"]: entry for entry in json.loads(text)["presets"]}
+
+
+def _active_bytes(config: dict[str, Any], stored_bytes: int) -> int | None:
+    """What a token touches of weights in mixed formats, None where all have one or the file is another."""
+    if "quantization_config" not in config:
+        return None
+    from memlessons.plan.huggingface.weights import stored_of
+
+    found = stored_of(config)
+    return found.active_bytes if found is not None and found.bytes == stored_bytes else None
+
+
+@cache
+def _preset(name: str) -> Preset:
+    # Not above: the rules are needed only where a preset is, and they import from this package.
+    from memlessons.plan.huggingface import read_huggingface
+
+    entry = _entries()[name]
+    reading = read_huggingface(entry["config"])
+    plan = reading.plan
+    if entry["config"].get("torch_dtype") == "float16" and not plan.constant_bytes:
+        plan = plan.with_format(F16)
+    weights = Weights(
+        entry["stored_bytes"], entry["parameters"], entry["active_parameters"], entry["weights_source"],
+        _active_bytes(entry["config"], entry["stored_bytes"]),
+    )  # fmt: skip
+    longest = entry.get("longest_context") or reading.longest_context
+    if longest is None:
+        raise InvalidPlan(f"presets.json says nowhere how far {name} reads: give it a longest_context")
+    return Preset(
+        name, plan, weights, longest, entry["config_source"], entry["config"],
+        Expected(**entry["expect"]), entry["family"],
+    )  # fmt: skip

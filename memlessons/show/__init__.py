@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from memlessons.show.rooflines import roofline
     from memlessons.show.shell import code_span, say
     from memlessons.show.sizer import CacheSizer
-    from memlessons.show.sizer_numbers import Sizing
     from memlessons.show.sizer_picture import sizer_figure
     from memlessons.show.sizer_state import SizerState
     from memlessons.show.tax import tax_figure
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from memlessons.show.working_set import staircase
 
 __all__ = [
-    "CacheSizer", "Curve", "Figure", "SizerState", "Sizing", "bars_to_scale", "claim", "code_span", "figure",
+    "CacheSizer", "Curve", "Figure", "SizerState", "bars_to_scale", "claim", "code_span", "figure",
     "figure_theme", "lines", "memory_picture", "panels", "predict", "reveal", "roofline", "say", "show",
     "show_source", "sizer_figure", "staircase", "table", "tax_figure", "tiers_picture", "triangle",
 ]  # fmt: skip
@@ -41,7 +40,6 @@ _HOME = {
     "shell": ("code_span", "say"),
     "sizer": ("CacheSizer",),
     "sizer_picture": ("sizer_figure",),
-    "sizer_numbers": ("Sizing",),
     "sizer_state": ("SizerState",),
     "tax": ("tax_figure",),
     "theme": ("Figure", "figure", "figure_theme", "show"),

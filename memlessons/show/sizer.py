@@ -6,30 +6,35 @@ ordinary outputs, and each carries two forms of the same thing: the live one as 
 one as a table (HTML, text) or as a figure (plotly's JSON, text).
 
 - JupyterLab with the kernel running prefers the widget's name (its renderer ranks before all others):
-  widgets only, nothing twice, and no output that has to be found and cleared later.
+  widgets only, nothing twice, and no output that has to be found and cleared later. The controls and the
+  table are one widget; the figure, the controls that change the model, and the field to copy from another.
 - A notebook that the book executes loses the widgets' names when it is tidied (`book.tidy.settle`). The
   same two outputs are then a table and a figure, which gets its static picture like any other.
 - GitHub and pages without widgets do not know the name and show the still forms.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from memlessons.show.shell import notebook_shell, publish
-from memlessons.show.sizer_numbers import Sizing, size
 from memlessons.show.sizer_picture import sizer_figure
+from memlessons.show.sizer_rows import explain
 from memlessons.show.sizer_state import SizerState
-from memlessons.show.sizer_view import explain, table_html, table_text
+from memlessons.show.sizer_table import table_html, table_text
 from memlessons.show.theme import bundle
+from memlessons.sizing import Answer
+from memlessons.sizing.whatif import Edit, WaterfallStep
 
 WIDGET_MIMETYPE = "application/vnd.jupyter.widget-view+json"
 
 
 class CacheSizer:
-    """What a model's memory takes beside its weights, for a model, a context, readers, formats and a card.
+    """What a model's memory takes beside its weights, whether it fits, how fast it is, what could be less.
 
     Arguments as in `SizerState`, whose errors it raises; `value_format` is `key_format` unless given. At
     the end of a cell it shows itself. `sizer.state` is the state its controls stand at and may be set;
-    `sizer.sizing` the numbers; `sizer.explain()` the state in words.
+    `sizer.answer` the numbers, those of `memlessons size`; `sizer.waterfall` what each edit saves;
+    `sizer.explain()` the state in words.
     """
 
     def __init__(
@@ -41,9 +46,16 @@ class CacheSizer:
         key_format: str = "bf16",
         value_format: str | None = None,
         card: str = "RTX 4090",
+        tp: int = 1,
+        engine: str = "ideal",
+        config: str | None = None,
+        edits: Sequence[Edit] = (),
+        reserve_gib: float = 0,
     ) -> None:
         same = key_format if value_format is None else value_format
-        self._state = SizerState(preset, context, batch, key_format, same, card)
+        self._state = SizerState(
+            preset, context, batch, key_format, same, card, tp, engine, config, tuple(edits), reserve_gib
+        )
         self._controls: Any = None
 
     @property
@@ -58,9 +70,14 @@ class CacheSizer:
             self._controls.put(state)
 
     @property
-    def sizing(self) -> Sizing:
+    def answer(self) -> Answer:
         """The numbers of the state."""
-        return size(self._state)
+        return self._state.answer()
+
+    @property
+    def waterfall(self) -> tuple[WaterfallStep, ...]:
+        """One sequence's bytes as published and after each edit."""
+        return self._state.waterfall()
 
     @property
     def controls(self) -> Any:
@@ -91,13 +108,13 @@ class CacheSizer:
         publish(picture)
 
     def forms(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The two outputs by mimetype: controls or table, live figure or still one."""
+        """The two outputs by mimetype: controls or table; figure with edits, live, or a still figure."""
         table: dict[str, Any] = {"text/html": table_html(self._state), "text/plain": table_text(self._state)}
         picture = bundle(sizer_figure(self._state))
         controls = self.controls
         if controls is not None:
             table[WIDGET_MIMETYPE] = _view(controls.panel)
-            picture[WIDGET_MIMETYPE] = _view(controls.figure)
+            picture[WIDGET_MIMETYPE] = _view(controls.below)
         return table, picture
 
     def _ipython_display_(self) -> None:

@@ -1,76 +1,120 @@
 """The sizer's live controls: they turn a reader's hand into a new state, and a state into what is shown.
 
-Nothing is computed here. Needs ipywidgets, and anywidget for the figure.
+Nothing is computed here. Needs ipywidgets, and anywidget for the figure and the field to copy from.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import html
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import ipywidgets
 import plotly.graph_objects as go
 
-from memlessons.cost import accelerators
-from memlessons.plan import FORMATS, Format, presets
-from memlessons.show.sizer_picture import sizer_figure
+from memlessons.errors import MemlessonsError
+from memlessons.show.sizer_edits import EditControls
+from memlessons.show.sizer_export import CopyField
+from memlessons.show.sizer_fields import MOST_SEQUENCES, OWN, contexts, fields_of, labelled, stops
+from memlessons.show.sizer_names import SliderNames
+from memlessons.show.sizer_own import OwnModel
+from memlessons.show.sizer_picture import change, picture, sizer_figure
+from memlessons.show.sizer_rows import caption
 from memlessons.show.sizer_state import SizerState
-from memlessons.show.sizer_view import table_html
-
-MOST_READERS = 1024
-_STEPS_AN_OCTAVE = 8
+from memlessons.show.sizer_table import table_html
 
 
 class Controls:
-    """Widgets for every field of a state, a table of its numbers and its figure.
+    """Widgets for every field of a state, a table of its numbers, its figure, edits and a field to copy.
 
     `on_state` is called with the new state when a reader moves a control; `put` shows a state, and calls
-    nothing back.
+    nothing back. Where the controls ask for what cannot be, `message` says so by name, and numbers and figure
+    stay as they were.
     """
 
     def __init__(self, state: SizerState, on_state: Callable[[SizerState], None]) -> None:
         self._state = state
         self._on_state = on_state
         self._quiet = False
-        formats = [(_format_name(f), f.name) for f in FORMATS.values()]
-        self.fields: dict[str, Any] = {
-            "preset": _dropdown("model", presets.names(), state.preset),
-            "card": _dropdown("card", [a.name for a in accelerators()], state.card),
-            "key_format": _dropdown("K stored as", formats, state.key_format),
-            "value_format": _dropdown("V stored as", formats, state.value_format),
-            "context": _slider("context", _contexts(state), state.context_read),
-            "batch": _slider("readers", stops(MOST_READERS, state.batch), state.batch),
-        }
-        self.numbers = ipywidgets.HTML(_numbers(state)).add_class("jp-RenderedHTMLCommon")
+        self.fields = fields_of(state)
+        self.own = OwnModel(lambda _: self._asked(), self._refused)
+        self.message = ipywidgets.HTML()
+        self.numbers = ipywidgets.HTML().add_class("jp-RenderedHTMLCommon")
+        self.edits = EditControls(lambda edits: self._asked(edits=edits))
+        self.copy = CopyField()
+        self.names = SliderNames()
         self.figure = go.FigureWidget(sizer_figure(state))
         self.figure._config = {"displayModeBar": False, "responsive": True}
-        column = ipywidgets.VBox(list(self.fields.values()), layout={"flex": "0 0 340px"})
+        first, *others = self.fields.values()
+        asked = [first, self.own.panel, *others, self.names]
+        column = ipywidgets.VBox(asked, layout={"flex": "0 0 340px"})
+        right = ipywidgets.VBox([self.message, self.numbers], layout={"flex": "1 1 360px", "min_width": "0"})
         # Beside each other where there is room, else the table below the controls.
         self.panel = ipywidgets.HBox(
-            [column, self.numbers], layout={"flex_flow": "row wrap", "align_items": "flex-start"}
+            [column, right], layout={"flex_flow": "row wrap", "align_items": "flex-start"}
         )
-        for name, widget in self.fields.items():
-            widget.observe(self._on_value(name), names="value")
+        self.below = ipywidgets.VBox([self.figure, self.edits.panel, self.copy])
+        for widget in self.fields.values():
+            widget.observe(lambda _: self._asked(), names="value")
+        self._show(state)
 
     def put(self, state: SizerState) -> None:
         """Show this state: controls, numbers and figure; what did not change is not touched."""
         self._state = state
+        self._show(state)
+        change(self.figure, picture(state))
+
+    def _show(self, state: SizerState) -> None:
+        own = state.config is not None
         with self._silent():
-            for name in ("context", "batch"):
-                wanted = _contexts(state) if name == "context" else stops(MOST_READERS, state.batch)
+            stopping = {"context": contexts(state), "batch": stops(MOST_SEQUENCES, state.batch)}
+            for name, wanted in stopping.items():
                 slider = self.fields[name]
                 if [value for _, value in slider.options] != wanted:
-                    slider.options = _labelled(wanted)
+                    slider.options = labelled(wanted)
+            if state.tp not in self.fields["tp"].options:
+                self.fields["tp"].options = sorted({*self.fields["tp"].options, state.tp})
+            shown = {"preset": OWN if own else state.preset, "context": state.context_read}
             for name, widget in self.fields.items():
-                widget.value = state.context_read if name == "context" else getattr(state, name)
-            self.numbers.value = _numbers(state)
-        change(self.figure, sizer_figure(state))
+                widget.value = shown.get(name, getattr(state, name))
+            self.own.put(state.config, open=own)
+            self.edits.put(state.edits, state.waterfall())
+            self.numbers.value = table_html(state, captioned=False)
+            self.message.value = ""
+        self.copy.put(state)
 
-    def _on_value(self, name: str) -> Callable[[Any], None]:
-        def moved(event: Any) -> None:
-            if not self._quiet:
-                self._on_state(self._state.with_(**{name: event["new"]}))
+    def _asked(self, **changed: Any) -> None:
+        """Try the state for which all controls stand."""
+        if self._quiet:
+            return
+        wanted = {name: widget.value for name, widget in self.fields.items()} | changed
+        # A slider that stands at the end of a shorter memory has not been moved: the wish survives.
+        if wanted["context"] == self._state.context_read:
+            wanted["context"] = self._state.context
+        own = wanted["preset"] == OWN
+        self.own.panel.layout.display = None if own else "none"
+        if own:
+            wanted |= {"preset": self._state.preset, "config": self.own.config}
+            if wanted["config"] is None:
+                self._say("Paste the text of a config.json, or upload the file.", "status")
+                return
+        else:
+            wanted["config"] = None
+        try:
+            state = self._state.with_(**wanted)
+        except MemlessonsError as error:
+            self._refused(error)
+            return
+        self._on_state(state)
 
-        return moved
+    def _refused(self, error: Exception) -> None:
+        self._say(f"{type(error).__name__}: {error}", "alert")
+
+    def _say(self, text: str, role: str) -> None:
+        self.message.value = (
+            f'<p role="{role}" style="border-left: 4px solid #D47800; padding-left: 8px; line-height: 1.4">'
+            f"<b>{html.escape(text)}</b><br>Numbers and picture are still those of "
+            f"{html.escape(caption(self._state))}.</p>"
+        )
 
     @contextmanager
     def _silent(self) -> Iterator[None]:
@@ -79,62 +123,3 @@ class Controls:
             yield
         finally:
             self._quiet = False
-
-
-def change(live: go.FigureWidget, fig: go.Figure) -> None:
-    """Make a live figure equal to `fig`, of the same traces, in one message to the page: nothing flickers."""
-    with live.batch_update():
-        for old, new in zip(live.data, fig.data, strict=True):
-            for part in ("x", "y", "base", "customdata"):
-                if part in new:
-                    old[part] = new[part]
-        for part in ("annotations", "title", "meta"):
-            live.layout[part] = fig.layout[part]
-        for axis in ("xaxis", "yaxis", "xaxis2", "yaxis2"):
-            for part in ("range", "tickvals", "ticktext"):
-                live.layout[axis][part] = fig.layout[axis][part]
-
-
-def stops(most: int, also: int) -> list[int]:
-    """Where a log slider stops: from 1 to `most`, powers of two and eighths between them, and at `also`."""
-    found = {most, also}
-    power = 1
-    while power <= most:
-        eighths = (power + power * i // _STEPS_AN_OCTAVE for i in range(_STEPS_AN_OCTAVE))
-        found |= {n for n in eighths if n <= most}
-        power *= 2
-    return sorted(found)
-
-
-def _numbers(state: SizerState) -> str:
-    """The table without its caption: the controls beside it say what was asked."""
-    return table_html(state, captioned=False)
-
-
-def _contexts(state: SizerState) -> list[int]:
-    return stops(state.model.longest_context, state.context_read)
-
-
-def _labelled(values: Sequence[int]) -> list[tuple[str, int]]:
-    return [(f"{value:,}", value) for value in values]
-
-
-def _dropdown(name: str, options: Sequence[Any], value: Any) -> Any:
-    return ipywidgets.Dropdown(description=name, options=options, value=value, **_look())
-
-
-def _slider(name: str, values: Sequence[int], value: int) -> Any:
-    options = _labelled(values)
-    return ipywidgets.SelectionSlider(description=name, options=options, value=value, **_look())
-
-
-def _look() -> dict[str, Any]:
-    return {"style": {"description_width": "84px"}, "layout": {"width": "330px"}}
-
-
-def _format_name(format: Format) -> str:
-    """A format with what a number takes, scales included where they come with so many numbers."""
-    if format.scale_bits and format.group is None:
-        return f"{format.name}: {format.bits} bits and a scale a row"
-    bits = format.bits + (format.scale_bits / format.group if format.group else 0)
-    return f"{format.name}: {bits:g} bits"

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from memlessons.cost import weight_bytes_read
+from memlessons.cost import first_context, weight_bytes_read
 from memlessons.plan import presets as known
 from memlessons.plan.presets import Preset
 from memlessons.show.axes import set_axis
 from memlessons.show.curves import NothingToDraw
 from memlessons.show.labels import LINE_PIXELS, End, label_ends, spread
-from memlessons.show.sizer_numbers import first_context
 from memlessons.show.theme import FONT_SIZE, TEXT, Figure, Style, escaped, figure, style
 from memlessons.show.values import number_text
 

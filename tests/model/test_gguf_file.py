@@ -12,7 +12,7 @@ import torch
 from memlessons.model.config import DecoderConfig, InvalidConfig
 from memlessons.model.file_errors import ModelFileError, NotAModel, TruncatedModel, UnsupportedModel
 from memlessons.model.gguf_file import read_gguf
-from memlessons.model.gguf_header import read_header
+from memlessons.plan.gguf.header import read_header
 from tests.model import tiny_gguf
 from tests.model.conftest import leftovers
 from tests.model.tiny_gguf import HEAD_WIDTH, Tiny

@@ -138,7 +138,7 @@ def test_ids_are_those_of_llama_cpp(real: Tokenizer) -> None:
 
 @pytest.mark.model
 def test_ids_are_those_of_the_plain_bpe_on_the_real_vocabulary(real: Tokenizer, smollm2: Any) -> None:
-    from memlessons.model.gguf_header import read_header
+    from memlessons.plan.gguf.header import read_header
 
     metadata = read_header(smollm2.path).metadata
     tokens, merges = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.merges"]

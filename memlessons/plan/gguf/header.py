@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memlessons.model.file_errors import NotAModel, TruncatedModel, UnsupportedModel
+from memlessons.plan.gguf.errors import NotAModel, TruncatedModel, UnsupportedModel
 
 _VERSIONS = (2, 3)
 # Type number -> struct code of the scalar types; 8 is a string, 9 an array.
@@ -35,6 +35,14 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class LongArray:
+    """What stands for an array of the metadata that was not read: ggml's type number and the length."""
+
+    type_number: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class GGUFHeader:
     """What a GGUF file says before its data; `data_start` counts bytes from the file's start."""
 
@@ -43,10 +51,14 @@ class GGUFHeader:
     tensors: dict[str, TensorInfo]
     data_start: int
     file_bytes: int
+    path: Path
 
 
-def read_header(path: Path) -> GGUFHeader:
+def read_header(path: Path, *, arrays_up_to: int | None = None) -> GGUFHeader:
     """Read the header of a GGUF file.
+
+    With `arrays_up_to`, an array with more entries is checked against the file's end and stepped over; a
+    `LongArray` stands for it. Whoever sizes a model has no use for a vocabulary of 250,000 words.
 
     Raises NotAModel (another kind of file, or a damaged one), TruncatedModel (it ends too early) or
     UnsupportedModel (a version or byte order we do not read).
@@ -57,14 +69,15 @@ def read_header(path: Path) -> GGUFHeader:
             if size < 4:
                 raise NotAModel(f"{path} has {size} bytes: no GGUF file")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(path, data).header()
+                return _Reader(path, data, arrays_up_to).header()
     except OSError as error:
         raise NotAModel(f"{path} cannot be read as a file: {error.strerror or error}") from error
 
 
 class _Reader:
-    def __init__(self, path: Path, data: mmap.mmap) -> None:
+    def __init__(self, path: Path, data: mmap.mmap, arrays_up_to: int | None = None) -> None:
         self.path, self.data, self.at = path, data, 0
+        self.arrays_up_to = len(data) if arrays_up_to is None else arrays_up_to
 
     def header(self) -> GGUFHeader:
         if self.data[:4] != b"GGUF":
@@ -92,7 +105,7 @@ class _Reader:
             if name in tensors or offset % alignment:
                 raise NotAModel(f"{self.path} is damaged: tensor {name!r} appears twice or is not aligned")
             tensors[name] = TensorInfo(name, shape, type_number, start + offset)
-        return GGUFHeader(version, metadata, tensors, start, len(self.data))
+        return GGUFHeader(version, metadata, tensors, start, len(self.data), self.path)
 
     def take(self, size: int) -> int:
         """The place of the next `size` bytes, which are then behind us."""
@@ -126,21 +139,27 @@ class _Reader:
         except UnicodeDecodeError:
             raise NotAModel(f"{self.path} is damaged: the text at byte {start:,} is not UTF-8") from None
 
-    def strings(self) -> list[str]:
+    def strings(self) -> list[str] | LongArray:
         # The same as `string` repeated, without its calls: a vocabulary has a hundred thousand of them.
-        found: list[bytes] = []
         data, end, length = self.data, len(self.data), struct.Struct("<Q").unpack_from
-        for _ in range(self.count(8)):
-            start = self.at + 8
+        count = self.count(8)
+        kept: list[bytes] | None = [] if count <= self.arrays_up_to else None
+        at = self.at
+        for _ in range(count):
+            start = at + 8
             if start > end:
                 self.take(8)
-            stop = start + length(data, self.at)[0]
+            stop = start + length(data, at)[0]
             if stop > end:
-                self.take(stop - self.at)
-            found.append(data[start:stop])
-            self.at = stop
+                self.at = at
+                self.take(stop - at)
+            if kept is not None:
+                kept.append(data[start:stop])
+            self.at = at = stop
+        if kept is None:
+            return LongArray(_STRING, count)
         try:
-            return [text.decode("utf-8") for text in found]
+            return [text.decode("utf-8") for text in kept]
         except UnicodeDecodeError as error:
             raise NotAModel(
                 f"{self.path} is damaged: {error.object!r} in a list of texts is not UTF-8"
@@ -153,7 +172,7 @@ class _Reader:
             return self.array()
         return self.scalar(self.code(type_number))
 
-    def array(self) -> list[Any]:
+    def array(self) -> list[Any] | LongArray:
         type_number = self.scalar("I")
         if type_number == _STRING:
             return self.strings()
@@ -162,6 +181,8 @@ class _Reader:
         code = self.code(type_number)
         count = self.count(struct.calcsize("<" + code))
         start = self.take(count * struct.calcsize("<" + code))
+        if count > self.arrays_up_to:
+            return LongArray(type_number, count)
         return list(struct.unpack_from(f"<{count}{code}", self.data, start))
 
     def code(self, type_number: int) -> str:

@@ -1,0 +1,1 @@
+"""What engines say of their own memory, in a log or on a server, and what `transformers` holds."""

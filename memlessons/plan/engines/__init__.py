@@ -1,0 +1,105 @@
+"""What engines reserve for a model, which is never what it needs: cells, blocks, pools, slots, padding."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memlessons.plan.engines import llama_cpp as _llama_cpp
+from memlessons.plan.engines import sglang as _sglang
+from memlessons.plan.engines import vllm as _vllm
+from memlessons.plan.engines import whisper_cpp as _whisper_cpp
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, Part, UnknownEngine
+from memlessons.plan.engines.ideal import ideal, lmcache_all_layers, naive_mla
+from memlessons.plan.errors import whole
+from memlessons.plan.formats import BF16, formats_named
+from memlessons.plan.huggingface import BadConfig, from_huggingface
+from memlessons.plan.memory_plan import MemoryPlan
+
+ENGINES: Mapping[str, Callable[..., Allocation]] = {
+    "ideal": ideal,
+    "llama.cpp": _llama_cpp.llama_cpp,
+    "vllm": _vllm.vllm,
+    "sglang": _sglang.sglang,
+    "whisper.cpp": _whisper_cpp.whisper_cpp,
+    "naive_mla": naive_mla,
+    "lmcache_all_layers": lmcache_all_layers,
+}
+RULES: Mapping[str, str] = {**_llama_cpp.RULES, **_vllm.RULES, **_sglang.RULES, **_whisper_cpp.RULES}
+"""Every named rule of an engine with its source."""
+
+__all__ = ["ENGINES", "RULES", "Allocation", "BadEngineArgument", "Part", "UnknownEngine", "allocation"]
+
+
+def allocation(
+    config_or_plan: str | Path | Mapping[str, Any] | MemoryPlan,
+    *,
+    engine: str,
+    context_tokens: int,
+    batch: int = 1,
+    kv_dtype: str = "f16",
+    tp: int = 1,
+    encoder_tokens: int | None = None,
+    draft: bool = False,
+    unknown_state: Any = "refuse",
+    without: frozenset[str] = frozenset(),
+    **engine_args: Any,
+) -> Allocation:
+    """What `engine` reserves on each of `tp` devices, in bytes by part, or in tokens that fit.
+
+    `kv_dtype` is a format, or "K/V" where they differ ("q8_0/f16"). `engine_args` are the keywords of the
+    engine's own function (`ENGINES[engine]`). `draft` counts a draft head's layers; `without` leaves named
+    rules out, the parser's or the engine's. Raises UnknownArchitecture, UnknownEngine, BadEngineArgument, or
+    InvalidPlan for a format or number that cannot be.
+    """
+    reserve = ENGINES.get(engine)
+    if reserve is None:
+        raise UnknownEngine(f"engine {str(engine)[:40]!r} is not known; known are {', '.join(ENGINES)}")
+    for name, value in (("context_tokens", context_tokens), ("batch", batch), ("tp", tp)):
+        whole(name, value, least=1)
+    if encoder_tokens is not None:
+        whole("encoder_tokens", encoder_tokens)
+    # fp8_ds_mla is vLLM's packing of a latent; elsewhere its numbers are 8-bit.
+    key, value_format = (BF16, BF16) if kv_dtype == "fp8_ds_mla" else formats_named(kv_dtype)
+    asked = Asked(
+        _plan(config_or_plan, draft, unknown_state, without),
+        context_tokens, batch, key, value_format, tp, encoder_tokens,
+        expanded=_expanded(config_or_plan, draft, without), without=without, kv_dtype=kv_dtype,
+    )  # fmt: skip
+    _check(engine, reserve, engine_args)
+    return replace(reserve(asked, **engine_args), engine=engine)
+
+
+def _plan(config: Any, draft: bool, unknown_state: Any, without: frozenset[str]) -> MemoryPlan:
+    if isinstance(config, MemoryPlan):
+        return config
+    return from_huggingface(config, draft=draft, unknown_state=unknown_state, without=without)
+
+
+def _expanded(config: Any, draft: bool, without: frozenset[str]) -> MemoryPlan | None:
+    """The plan with its latents expanded, None where the configuration does not say how."""
+    if isinstance(config, MemoryPlan):
+        return None
+    try:
+        return from_huggingface(
+            config, draft=draft, expand_latent=True, unknown_state="leave out", without=without
+        )
+    except BadConfig:
+        return None
+
+
+def _check(engine: str, reserve: Callable[..., Allocation], given: Mapping[str, Any]) -> None:
+    """Refuse arguments that the engine does not have, and values of another kind than it takes."""
+    known = list(inspect.signature(reserve).parameters.values())[1:]
+    by_name = {parameter.name: parameter for parameter in known}
+    for name, value in given.items():
+        if name not in by_name:
+            raise BadEngineArgument(
+                f"{engine} has no argument {name!r}; it has {', '.join(by_name) or 'none'}"
+            )
+        if isinstance(value, float) and not 0 < value < 1e9:
+            raise BadEngineArgument(f"{name}={value!r}: must be a number above 0")
+        wants_number = "int" in str(by_name[name].annotation) or "float" in str(by_name[name].annotation)
+        if wants_number and (isinstance(value, bool) or not isinstance(value, int | float | type(None))):
+            raise BadEngineArgument(f"{name}={str(value)[:40]!r}: must be a number")

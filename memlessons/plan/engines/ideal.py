@@ -1,0 +1,75 @@
+"""What a model needs and no engine rounds: the plan itself, on one of `tp` devices."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from memlessons.plan import edits
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.memory_plan import MemoryPlan
+from memlessons.plan.store import Store
+
+
+def ideal(asked: Asked, *, windows: bool = True) -> Allocation:
+    """Bytes of exactly what is kept; `windows=False` counts every layer as seeing everything."""
+    plan = on_device(asked.plan, asked.tp)
+    if not windows:
+        plan = without_windows(plan)
+    return gathered("ideal", _pieces(asked, plan))
+
+
+def naive_mla(asked: Asked) -> Allocation:
+    """What is kept where latents are expanded into keys and values of every head."""
+    if asked.expanded is None:
+        raise BadEngineArgument(
+            "engine='naive_mla': give a configuration with qk_nope_head_dim and v_head_dim"
+        )
+    return gathered("naive_mla", _pieces(asked, on_device(asked.expanded, asked.tp)))
+
+
+def lmcache_all_layers(asked: Asked) -> Allocation:
+    """LMCache 2026 with hybrid models: a page for every layer, states padded to the page of attention.
+
+    LMCache/LMCache#4278: 93 layers of Kimi-K3 at 1,152 bytes a token, though only 24 attend.
+    """
+    plan = on_device(asked.plan, asked.tp)
+    pages = [
+        (rows(asked.key_format, s.kv_heads, s.key_width), rows(asked.value_format, s.kv_heads, s.value_width))
+        for name, s in kept(plan)
+        if name in ("base", "swa")
+    ]
+    if not pages:
+        raise BadEngineArgument("engine='lmcache_all_layers': this model has no layer that attends")
+    keys, values = max(pages, key=sum)
+    tokens = asked.context_tokens * asked.batch
+    rule = "a page for every layer"
+    return gathered(
+        "lmcache_all_layers", [("base", tokens, keys * tokens, values * tokens, rule) for _ in plan.layers]
+    )
+
+
+def on_device(plan: MemoryPlan, tp: int) -> MemoryPlan:
+    """The plan of the fullest of `tp` devices: whole heads, latents not divided."""
+    return replace(plan, layers=edits.on_one_device(plan.layers, tp)) if tp > 1 else plan
+
+
+def without_windows(plan: MemoryPlan) -> MemoryPlan:
+    """The same plan with every layer looking back on everything."""
+
+    def opened(store: Store) -> Store:
+        return replace(store, window=None, block=None, sink_tokens=0, slack=0)
+
+    layers = tuple(replace(layer, stores=tuple(map(opened, layer.stores))) for layer in plan.layers)
+    return replace(plan, layers=layers)
+
+
+def _pieces(asked: Asked, plan: MemoryPlan) -> Iterator[tuple[str, int, int, int, str]]:
+    encoder = asked.context_tokens if asked.encoder_tokens is None else asked.encoder_tokens
+    for name, store in kept(plan):
+        if name == "rs":
+            yield name, 0, 0, store.state_bytes * asked.batch, "states as they are kept"
+            continue
+        slots = store.slots(encoder if store.grows_with == "encoder_tokens" else asked.context_tokens)
+        cells = slots * asked.batch
+        keys = rows(asked.key_format, store.kv_heads, store.key_width)
+        values = rows(asked.value_format, store.kv_heads, store.value_width)
+        yield name, cells, cells * keys, cells * values, "what is kept, and nothing beside"

@@ -1,0 +1,127 @@
+"""What llama.cpp reserves (src/llama-kv-cache*.cpp, src/llama-memory-recurrent.cpp, as of 2026).
+
+Everything is reserved at the start, in cells of one token. Slots (`n_seq`) either share one pool
+("unified") or have a stream of cells each.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.ideal import without_windows
+from memlessons.plan.errors import whole
+from memlessons.plan.formats import F32, Format
+from memlessons.plan.memory_plan import MemoryPlan
+
+PAD = 256
+RULES = {
+    "llama.cpp: cells come in 256": "llama-context.cpp: n_ctx_seq padded to 256, each slot by itself",
+    "llama.cpp: slots have cells of their own": "llama-kv-cache.cpp: n_stream = unified ? 1 : n_seq",
+    "llama.cpp: windows for each slot and a batch": "llama-kv-cache-iswa.cpp: PAD(min(n_ctx_seq, "
+    "W * (unified ? n_seq : 1) + n_ubatch), 256), since #13194 (2025-05)",
+    "llama.cpp: --swa-full keeps every cell": "llama-kv-cache-iswa.cpp: size_swa = size_base",
+    "llama.cpp: builds without windows": "before #13194 (2025-05) every layer kept every cell",
+    "llama.cpp: windows only beside full layers": "windows in every layer (Mistral 7B v0.1, Phi-3) are "
+    "disabled when the model is loaded",
+    "llama.cpp: values as wide as the widest": "llama-kv-cache.cpp: without flash attention V is transposed "
+    "and padded to n_embd_v_gqa_max",
+    "llama.cpp: states in 32 bits": "llama-memory-recurrent.cpp: R and S are F32 whatever the KV type",
+    "llama.cpp: a state for each slot": "llama-memory-recurrent.cpp: one cell a sequence",
+    "llama.cpp: copies of the state for drafts": "a state cannot be taken back: one for each drafted token",
+    "llama.cpp: a latent is kept once": "since #19067 (2026-01) V is read from K; before, a copy",
+    "llama.cpp: latents expanded": "GGUFs made before MLA support (2025-04) hold expanded heads",
+    "llama.cpp: unused values of index keys": "a build of 2026 reserved V for the indexer too",
+}
+_CELLS = "cells of all slots, in 256"
+
+
+def llama_cpp(
+    asked: Asked,
+    *,
+    n_seq: int | None = None,
+    unified: bool | None = None,
+    n_ubatch: int = 512,
+    no_iswa: bool = False,
+    swa_full: bool = False,
+    flash_attn: bool = True,
+    mla: Literal["latent", "k_plus_v", "naive"] = "latent",
+    rs_copies: int = 1,
+    indexer_unused_v_width: int = 0,
+) -> Allocation:
+    """Bytes of its pools.
+
+    With `n_seq`, `context_tokens` is what `-c` says, shared by so many slots, unified unless said otherwise;
+    without it, `batch` slots of `context_tokens` each with cells of their own.
+    """
+    slots = asked.batch if n_seq is None else n_seq
+    for name, value in (("n_seq", slots), ("n_ubatch", n_ubatch), ("rs_copies", rs_copies)):
+        whole(name, value, least=1)
+    whole("indexer_unused_v_width", indexer_unused_v_width)
+    if mla not in ("latent", "k_plus_v", "naive"):
+        raise BadEngineArgument(f"mla={mla!r}: must be 'latent', 'k_plus_v' or 'naive'")
+    total = asked.context_tokens * (asked.batch if n_seq is None else 1)
+    shared = n_seq is not None if unified is None else unified
+    shared = shared or not asked.on("llama.cpp: slots have cells of their own")
+    plan = _plan(asked, mla, no_iswa)
+    streams = 1 if shared else slots
+    base = _padded(asked, total if shared else total // slots)
+
+    def window_cells(window: int) -> int:
+        if swa_full and asked.on("llama.cpp: --swa-full keeps every cell"):
+            return base
+        if not asked.on("llama.cpp: windows for each slot and a batch"):
+            return min(base, window)
+        return min(base, _padded(asked, window * (slots if shared else 1) + n_ubatch))
+
+    def pieces() -> Iterator[tuple[str, int, int, int, str]]:
+        widest = max((s.kv_heads * s.value_width for _, s in kept(plan)), default=0)
+        padded = not flash_attn and asked.on("llama.cpp: values as wide as the widest")
+        for name, store in kept(plan):
+            if name == "rs":
+                yield (
+                    name,
+                    0,
+                    0,
+                    _state(asked, store.state, slots, rs_copies),
+                    "states in 32 bits, one a slot",
+                )
+                continue
+            local = store.window or store.block
+            cells = streams * (window_cells(local) if local else base)
+            encoder = asked.encoder_tokens if store.grows_with == "encoder_tokens" else None
+            cells = cells if encoder is None else encoder * slots
+            keys = rows(asked.key_format, 1, store.kv_heads * store.key_width)
+            wide = store.kv_heads * store.value_width
+            if name in ("base", "swa", "draft") and wide and padded:
+                wide = widest
+            if store.role == "latent" and mla == "k_plus_v" and asked.on("llama.cpp: a latent is kept once"):
+                wide = store.key_width - store.rope_width
+            if name == "idx" and asked.on("llama.cpp: unused values of index keys"):
+                wide = indexer_unused_v_width
+            stored = cells // store.stride
+            yield name, stored, stored * keys, stored * rows(asked.value_format, 1, wide), _CELLS
+
+    return gathered("llama.cpp", pieces())
+
+
+def _plan(asked: Asked, mla: str, no_iswa: bool) -> MemoryPlan:
+    plan = asked.plan
+    if mla == "naive" and asked.on("llama.cpp: latents expanded"):
+        if asked.expanded is None:
+            raise BadEngineArgument("mla='naive': give a configuration with qk_nope_head_dim and v_head_dim")
+        plan = asked.expanded
+    reaches = {s.window is None and s.block is None for name, s in kept(plan) if name in ("base", "swa")}
+    everywhere = reaches == {False} and asked.on("llama.cpp: windows only beside full layers")
+    blind = no_iswa and asked.on("llama.cpp: builds without windows")
+    return without_windows(plan) if blind or everywhere else plan
+
+
+def _padded(asked: Asked, cells: int) -> int:
+    return -(-cells // PAD) * PAD if asked.on("llama.cpp: cells come in 256") else cells
+
+
+def _state(asked: Asked, state: tuple[tuple[int, Format], ...], slots: int, copies: int) -> int:
+    wide = asked.on("llama.cpp: states in 32 bits")
+    one = sum((F32 if wide else format).row_bytes(elements) for elements, format in state)
+    one *= slots if asked.on("llama.cpp: a state for each slot") else 1
+    return one * (copies if asked.on("llama.cpp: copies of the state for drafts") else 1)

@@ -1,0 +1,1 @@
+"""Facts about classes of models, one line a type."""

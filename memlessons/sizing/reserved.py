@@ -1,0 +1,92 @@
+"""What each engine reserves for a question on one device, and why that is not what the model needs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from memlessons.plan.engines import Allocation, BadEngineArgument, allocation
+from memlessons.plan.errors import InvalidPlan
+from memlessons.sizing.question import Question
+
+_SIXTEEN = ("bf16", "f16", "fp16", "float16", "bfloat16", "auto")
+# Formats that an engine stores keys and values in (--cache-type-k, --kv-cache-dtype), as of 2026.
+FORMATS_OF = {
+    "llama.cpp": (*_SIXTEEN, "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"),
+    "vllm": (
+        *_SIXTEEN, "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "int8_per_token_head", "fp8_per_token_head",
+        "int8", "nvfp4",
+    ),
+    "sglang": (*_SIXTEEN, "fp8", "fp8_e4m3", "fp8_e5m2", "nvfp4"),
+    "whisper.cpp": (*_SIXTEEN, "f32"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAnswer:
+    """What one engine reserves: on the fullest device, on all together, and why it differs from the need.
+
+    `reason` says, where nothing could be computed, why not.
+    """
+
+    engine: str
+    device_bytes: int | None
+    cluster_bytes: int | None
+    why: str
+    reason: str = ""
+
+
+def engine_answers(question: Question) -> tuple[EngineAnswer, ...]:
+    """The engines that serve this kind of model, each with its reservation or the reason why it has none."""
+    listens = any(s.role == "cross" for layer in question.plan.layers for s in layer.stores)
+    names = ["whisper.cpp"] if listens else ["llama.cpp", "vllm", "sglang"]
+    if question.engine not in (*names, "ideal"):
+        names.append(question.engine)
+    return tuple(_engine(question, name) for name in names)
+
+
+def reserved_bytes(question: Question, context: int, batch: int) -> int:
+    """Bytes that the asked engine reserves on the fullest device for so many sequences of one length."""
+    found = reserve(question, question.engine, context, batch)
+    return _on_device(question, question.engine, found)
+
+
+def reserve(question: Question, engine: str, context: int, batch: int) -> Allocation:
+    """One engine's reservation; BadEngineArgument where it cannot store what was asked for."""
+    formats = FORMATS_OF.get(engine)
+    parts = question.kv_dtype.lower().split("/")
+    if formats is not None and any(part not in formats for part in parts):
+        raise BadEngineArgument(f"{engine} does not store keys and values in {question.kv_dtype}")
+    expanding = engine == "naive_mla" and question.model.config is not None
+    source: Any = question.model.config if expanding else question.plan
+    return allocation(
+        source,
+        engine=engine,
+        context_tokens=context,
+        batch=batch,
+        kv_dtype=question.kv_dtype,
+        tp=1 if engine == "llama.cpp" else question.tp,
+        encoder_tokens=question.encoder if engine in ("ideal", "whisper.cpp") else None,
+        **_arguments(engine, context),
+    )
+
+
+def _arguments(engine: str, context: int) -> dict[str, Any]:
+    """What builds of 2026 do unless told otherwise."""
+    if engine == "vllm":
+        return {"mode": "hybrid", "max_model_len": context}
+    return {"pad": 256} if engine == "whisper.cpp" else {}
+
+
+def _on_device(question: Question, engine: str, found: Allocation) -> int:
+    # llama.cpp splits a model between layers, not within them.
+    return -(-found.total // question.tp) if engine == "llama.cpp" else found.total
+
+
+def _engine(question: Question, engine: str) -> EngineAnswer:
+    try:
+        found = reserve(question, engine, question.context, question.batch)
+    except InvalidPlan as error:
+        return EngineAnswer(engine, None, None, "", str(error))
+    device = _on_device(question, engine, found)
+    cluster = found.total if engine == "llama.cpp" else found.total * question.tp
+    why = "; ".join(dict.fromkeys([*(part.rule for part in found.parts), *found.notes]))
+    return EngineAnswer(engine, device, cluster, why)

@@ -1,0 +1,64 @@
+"""Every published figure we know of, and what happens to files that are none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memlessons.plan.truths import BadRow, Row, check, named_rows, read_rows
+
+UNKNOWN_ORIGIN = Path(__file__).parent / "truths" / "unknown_origin.jsonl"
+ROWS = [*named_rows(), *read_rows(UNKNOWN_ORIGIN)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_a_published_figure_is_reproduced_within_its_tolerance(row: Row):
+    checked = check(row)
+    assert checked.ok, checked.line()
+
+
+def test_all_rows_are_there_and_each_says_where_it_is_from():
+    assert len(named_rows()) == 50 and len(ROWS) == 91
+    assert len({row.id for row in ROWS}) == len(ROWS)
+    assert all(row.source for row in ROWS)
+
+
+@pytest.mark.parametrize("field", ["id", "model"])
+def test_no_rule_looks_at_a_name(field):
+    """Rows under other names give the same: the configuration decides."""
+    for row in ROWS:
+        other = {name: getattr(row, name) for name in Row.__dataclass_fields__} | {field: "nobody's model"}
+        assert check(Row(**other)).got == check(row).got
+
+
+def test_figures_that_are_a_little_off_are_called_off():
+    for row in ROWS:
+        ours = check(row).got
+        assert ours is not None
+        moved = {name: getattr(row, name) for name in Row.__dataclass_fields__}
+        moved["expected"] = ours * (1 + 3 * (row.tolerance + 1e-6))
+        assert not check(Row(**moved)).ok, row.id
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{", b"[]", b"null", b'{"id": 3}', b"\xff\xfe\x00", b'{"id": "a"}', b"[" * 100_000,
+        json.dumps({"id": "a", "config": {}, "context_tokens": -1, "expected_bytes": 1}).encode(),
+        json.dumps({"id": "a", "config": {}, "context_tokens": 1.5, "expected_bytes": 1}).encode(),
+        json.dumps({"id": "a", "config": {}, "context_tokens": 1, "expected_bytes": float("nan")}).encode(),
+        json.dumps({"id": "a", "config": {}, "context_tokens": 1}).encode(),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_row_is_refused_with_its_number(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\n" + line + b"\n")
+    with pytest.raises(BadRow, match="line 2"):
+        list(read_rows(path))
+
+
+def test_a_row_that_we_cannot_size_is_off_and_says_why():
+    row = Row("x", {"model_type": "llama"}, "ideal", 1, 1, "f16", 1, {}, "bytes", 1, 0)
+    assert not check(row).ok and "num_hidden_layers" in check(row).line()
+    wrong = Row("x", ROWS[0].config, "llama.cpp", 1, 1, "f16", 1, {"n_slots": 3}, "bytes", 1, 0)
+    assert "n_slots" in check(wrong).line() and check(wrong).line().startswith("x 1 - off")
