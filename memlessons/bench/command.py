@@ -16,6 +16,7 @@ RACES = {
         "memlessons.bench.kernels",
         "decode attention against its ceiling, torch, and its own targets",
     ),
+    "size": ("memlessons.bench.size", "how long `memlessons size` takes, as whole processes"),
     "conversation": ("memlessons.bench.conversation", "twenty turns with SmolLM2, timed turn by turn"),
 }
 

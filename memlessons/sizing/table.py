@@ -22,8 +22,7 @@ def caption(found: Answer) -> str:
     q = found.question
     where = "" if q.card is None else f", {q.tp} x {q.card.name}" if q.tp > 1 else f", {q.card.name}"
     where = f"{where}, {q.tp} devices" if q.card is None and q.tp > 1 else where
-    many = "1 sequence" if q.batch == 1 else f"{q.batch:,} sequences"
-    return f"{q.model.name}: {many} of {q.context:,} tokens, K and V in {q.kv_dtype}{where}"
+    return f"{q.model.name}: {_sequences(q.batch)} of {q.context:,} tokens, K and V in {q.kv_dtype}{where}"
 
 
 def _groups(found: Answer) -> str:
@@ -100,7 +99,7 @@ def _fit(found: Answer) -> str:
     lines = [
         f"Fits: {bytes_text(needed)}{engine}{reserve} of {bytes_text(card)} on "
         f"{'each ' if q.tp > 1 else 'the '}{name}: {verdict}.",
-        f"Room for {found.sequences_fit:,} sequences of {q.context:,} tokens.",
+        f"Room for {_sequences(found.sequences_fit or 0)} of {q.context:,} tokens.",
     ]
     if q.lengths is not None:
         lines.append(
@@ -137,6 +136,10 @@ def _times(found: Answer) -> str:
     return "\n".join(lines)
 
 
+def _sequences(count: int) -> str:
+    return f"{count:,} sequence{'s' * (count != 1)}"
+
+
 def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.1f}"
 
@@ -153,7 +156,7 @@ def _crossing(found: Answer) -> str:
     else:
         when = f"{whose} outweighs the weights from {found.crossing:,} tokens on"
     from_batch = (
-        f"; at this length, from {found.sequences_to_outweigh:,} sequences on" if found.kv_bytes else ""
+        f"; at this length, from {_sequences(found.sequences_to_outweigh or 0)} on" if found.kv_bytes else ""
     )
     return f"{when[0].upper()}{when[1:]}{from_batch}.\nMost of the memory: {found.dominates}."
 

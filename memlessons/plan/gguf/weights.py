@@ -13,7 +13,7 @@ from memlessons.plan.weights import Weights
 _EXPERTS = re.compile(r"^blk\.\d+\.ffn_\w*?_(ch)?exps\.")
 # Before April 2024 each expert had tensors of its own: blk.0.ffn_gate.3.weight.
 _ONE_EXPERT = re.compile(r"^blk\.\d+\.ffn_(gate|up|down)\.\d+\.")
-_BLOCK = re.compile(r"^blk\.(\d+)\.")
+_BLOCK = re.compile(r"^blk\.(\d{1,9})\.")
 _MOST_ELEMENTS = 2**50
 
 
@@ -101,7 +101,7 @@ class _Touched:
 
     def elements(self, tensor: TensorInfo) -> int:
         elements, block = elements_of(tensor), _BLOCK.match(tensor.name)
-        if tensor.name.startswith("per_layer_token_embd."):
+        if not elements or tensor.name.startswith("per_layer_token_embd."):
             return 0
         if block and self.layers is not None and int(block[1]) >= self.layers:
             return 0

@@ -11,29 +11,31 @@ from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
 from memlessons.plan.huggingface.fields import MOST_LAYERS, Fields
 from memlessons.plan.huggingface.patterns import (
     Kinds,
-    above_max_window,
-    all_full,
-    all_sliding,
-    all_state,
     call_sites,
-    chunks,
-    counted_from_0,
-    in_every_layer,
-    interval,
     kimi_linear,
     letters,
     local_ids,
     nas,
     numbered,
-    of_class,
     ones,
     pattern_text,
-    period,
     ratios,
     repeated,
-    sparse_freq,
     spelled,
     units,
+)
+from memlessons.plan.huggingface.periods import (
+    above_max_window,
+    all_full,
+    all_sliding,
+    all_state,
+    chunks,
+    counted_from_0,
+    in_every_layer,
+    interval,
+    of_class,
+    period,
+    sparse_freq,
 )
 from memlessons.plan.huggingface.rules import Fired, Rule, first
 

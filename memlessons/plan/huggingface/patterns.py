@@ -1,12 +1,11 @@
-"""The ways in which configurations say which layers are of which kind: lists, letters, periods, numbers."""
+"""Kinds of layers in lists and letters, one a layer or those of one kind by number."""
 
 from collections.abc import Callable
 from typing import Any
 
 from memlessons.plan.huggingface import names
 from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
-from memlessons.plan.huggingface.fields import LONGEST, MOST_LAYERS, Fields, short
-from memlessons.plan.huggingface.source import class_pattern
+from memlessons.plan.huggingface.fields import MOST_LAYERS, Fields, short
 
 Kinds = list[str]
 # Fields that by themselves say that there is a window; a window_size counts only where kinds name its layers.
@@ -92,29 +91,6 @@ def _among(named: list[int], one: str, other: str, n: int) -> Kinds:
     return [one if i in chosen else other for i in range(n)]
 
 
-def period(fields: Fields) -> Kinds | None:
-    """Every so many layers attend, counted from an offset; the others keep a state."""
-    n, period = fields.layers, fields.whole("attn_layer_period")
-    if n is None or period is None:
-        return None
-    offset = fields.whole("attn_layer_offset", least=0) or 0
-    # Zamba's shared block attends beside a state, Jamba's layers attend in its place.
-    attending = "parallel" if fields.has("attention_hidden_size") else "full"
-    return [attending if i % period == offset % period else "linear" for i in range(n)]
-
-
-def interval(name: str, other: str) -> Callable[[Fields], Kinds | None]:
-    """Every so many layers attend to everything: layer i where (i + 1) is a multiple."""
-
-    def kinds(fields: Fields) -> Kinds | None:
-        n, interval = fields.layers, fields.whole(name)
-        if n is None or interval is None:
-            return None
-        return ["full" if (i + 1) % interval == 0 else other for i in range(n)]
-
-    return kinds
-
-
 def ones(name: str, one: str, zero: str) -> Callable[[Fields], Kinds | None]:
     """A list of ones and zeros, one a layer."""
 
@@ -122,24 +98,17 @@ def ones(name: str, one: str, zero: str) -> Callable[[Fields], Kinds | None]:
         bits = fields.items(name)
         if bits is None:
             return None
-        return _bits(name, bits, one, zero)
+        return among_bits(name, bits, one, zero)
 
     return kinds
 
 
-def _bits(name: str, bits: list[Any], one: str, zero: str) -> Kinds:
+def among_bits(name: str, bits: list[Any], one: str, zero: str) -> Kinds:
+    """A kind for each bit; BadConfig where a list holds something else."""
     for bit in bits:
         if not isinstance(bit, int) or bit not in (0, 1):
             raise BadConfig(f"{name} holds {short(bit)}: must be ones and zeros")
     return [one if bit else zero for bit in bits]
-
-
-def counted_from_0(fields: Fields) -> Kinds | None:
-    """ModernBERT's spelling: layer i sees everything where i itself is a multiple."""
-    n, interval = fields.layers, fields.whole("global_attn_every_n_layers")
-    if n is None or interval is None or not fields.has("local_attention"):
-        return None
-    return ["sliding" if i % interval else "full" for i in range(n)]
 
 
 def local_ids(fields: Fields) -> Kinds | None:
@@ -182,15 +151,6 @@ def ratios(fields: Fields) -> Kinds | None:
         if ratio not in kinds:
             raise UnknownArchitecture(f"compress_ratios names runs of {short(ratio)}: known are 0, 4, 128")
     return [kinds[ratio] for ratio in found[:n]]
-
-
-def sparse_freq(fields: Fields) -> Kinds | None:
-    """Ones where an indexer thins out a layer, in an object of their own."""
-    inner = fields.inner("sparse_attention_config")
-    bits = None if inner is None else inner.items("sparse_attention_freq")
-    if bits is None:
-        return None
-    return _bits("sparse_attention_freq", bits, "indexed", "full")
 
 
 def kimi_linear(fields: Fields) -> Kinds | None:
@@ -237,66 +197,3 @@ def pattern_text(fields: Fields) -> Kinds | None:
     if not unit or set(unit) - set("LG"):
         raise BadConfig(f"sliding_window_pattern={unit[:40]!r}: must be a number, or letters L and G")
     return ["sliding" if unit[i % len(unit)] == "L" else "full" for i in range(n)]
-
-
-def chunks(fields: Fields) -> Kinds | None:
-    """Chunked attention where positions are rotated, and everything where they are not."""
-    n = fields.layers
-    if n is None or fields.whole("attention_chunk_size", most=LONGEST) is None:
-        return None
-    rope = fields.one_a_layer("no_rope_layers")
-    if rope:
-        return ["chunked" if bit else "full" for bit in rope]
-    interval = fields.whole("no_rope_layer_interval")
-    if interval is None:
-        return None
-    return ["full" if (i + 1) % interval == 0 else "chunked" for i in range(n)]
-
-
-def above_max_window(fields: Fields) -> Kinds | None:
-    """Windows in the layers from a given one on, where windows are on at all."""
-    n, start = fields.layers, fields.whole("max_window_layers", least=0)
-    if n is None or start is None or not fields.flag("use_sliding_window"):
-        return None
-    return ["sliding" if i >= start else "full" for i in range(n)]
-
-
-def of_class(fields: Fields) -> Kinds | None:
-    """The pattern that a class fills in where its file names none; no window where no size is given."""
-    words = None if fields.layers is None else class_pattern(fields.model_type, fields.layers)
-    if words is None:
-        return None
-    kinds = [SPELLINGS[word] for word in words]
-    windowed = any(kind in ("sliding", "chunked") for kind in kinds)
-    return None if windowed and not _has_window(fields) else kinds
-
-
-def _has_window(fields: Fields) -> bool:
-    return fields.whole(*WINDOWS, "attention_chunk_size", least=0, most=LONGEST) is not None
-
-
-def all_state(fields: Fields) -> Kinds | None:
-    """A state in each layer, where no field speaks of attention heads or the state is a matrix."""
-    n = fields.layers
-    if n is not None and fields.has("qk_dim_factor"):
-        return ["linear"] * n
-    heads = ("num_attention_heads", "n_head", "n_heads", "decoder_attention_heads", "num_query_heads")
-    if n is None or any(fields.raw(name) is not None for name in heads):
-        return None
-    return ["linear"] * n if fields.has("state_size") or fields.has("attention_hidden_size") else None
-
-
-def all_sliding(fields: Fields) -> Kinds | None:
-    """A window in each layer, where one is given and nothing says which layers have it."""
-    window = fields.whole(*WINDOWS, least=0, most=LONGEST)
-    return ["sliding"] * fields.layers if window and fields.layers is not None else None
-
-
-def all_full(fields: Fields) -> Kinds | None:
-    """Attention to everything in each layer, where nothing else is said."""
-    return None if fields.layers is None else ["full"] * fields.layers
-
-
-def in_every_layer(fields: Fields) -> Kinds | None:
-    """Attention and a state in each layer."""
-    return ["parallel"] * fields.layers if fields.layers and fields.has("mamba_d_ssm") else None

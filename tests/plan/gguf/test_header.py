@@ -1,5 +1,6 @@
 """The header reader: long arrays stepped over, and every damaged file a named error at once."""
 
+import random
 import struct
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from memlessons.plan.gguf import (
     read_header,
     weights_of,
 )
+from tests.plan.gguf import fuzz
 from tests.plan.gguf.writer import Raw, T, attention, gguf, of, text, write
 
 WORDS = [f"word {i} è" for i in range(9)]
@@ -162,3 +164,12 @@ def test_sizing_a_header_loads_no_heavy_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_damaged_files_end_in_a_named_error_or_in_a_size(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    found = set()
+    for i in range(1500):
+        path.write_bytes(fuzz.damaged(random.Random(i)))
+        found.add(fuzz.outcome(path))
+    assert {"a size", "TruncatedModel", "NotAModel", "BadMetadata"} <= found

@@ -8,7 +8,18 @@ from memlessons import places
 from tests.plan.huggingface import flips, witnesses
 from tests.plan.huggingface.test_mutation import kept
 
-MODULES = ("attention", "compressed", "heads", "index", "kinds", "order", "patterns", "states", "windows")
+MODULES = (
+    "attention",
+    "compressed",
+    "heads",
+    "index",
+    "kinds",
+    "order",
+    "patterns",
+    "periods",
+    "states",
+    "windows",
+)
 # Types of the peer that say what no published or made-up configuration here says.
 _PEERS = (
     "dory", "glm5_next", "hy_v4", "inkling2_loop_text", "mamba2", "mllama", "moonshine", "nemotron_h",
