@@ -319,9 +319,9 @@ for readers in (1, 8, enough, 4 * enough):
     rows.append(
         {
             "readers": readers,
-            "weights read, for each": bytes_text(weights / readers),
+            "weights read, for each": bytes_text(step.bytes_moved / readers - cache),
             "cache read, for each": bytes_text(cache),
-            "cache, of the step": f"{readers * cache / (weights + readers * cache):.0%}",
+            "cache, of the step": f"{readers * cache / step.bytes_moved:.0%}",
             f"a step on an {card.name}, at least": seconds_text(step.seconds),
             "tokens/s of all, at most": f"{readers / step.seconds:,.0f}",
         }
@@ -329,7 +329,9 @@ for readers in (1, 8, enough, 4 * enough):
 table(rows)
 say(
     f"Among {4 * enough} readers, each one's part of the weights is {4 * enough} times smaller than for one "
-    "alone. Each one's cache is what it was. **A batch thins the weights, never the cache.**"
+    "alone. Each one's cache is what it was. **A batch thins the weights, never the cache.** (Of the "
+    f"{bytes_text(weights)} that are stored a step reads {bytes_text(step.bytes_moved - readers * cache)}: "
+    "of the table at the entrance it takes a row, and the last choice has a matrix of its own.)"
 )
 
 # %% [markdown] id="02-figure-open"

@@ -10,19 +10,19 @@ from memlessons.cost.capacity import (
     sequences_that_fit,
     varied_sequences_that_fit,
 )
+from memlessons.cost.errors import ImpossibleWork
 from memlessons.cost.roofline import (
     Bound,
-    ImpossibleWork,
     attention_flops,
     decode_bound,
     prefill_bound,
     ridge,
     time_bound,
-    weight_bytes_read,
 )
+from memlessons.cost.weights_read import WeightsRead, weight_bytes_read, weights_read
 
 __all__ = [
-    "Accelerator", "Bound", "ImpossibleWork", "Lengths", "MissingFigure", "UnknownAccelerator",
+    "Accelerator", "Bound", "ImpossibleWork", "Lengths", "MissingFigure", "UnknownAccelerator", "WeightsRead",
     "accelerators", "attention_flops", "decode_bound", "first_context", "get", "prefill_bound", "ridge",
-    "sequences_that_fit", "time_bound", "varied_sequences_that_fit", "weight_bytes_read",
+    "sequences_that_fit", "time_bound", "varied_sequences_that_fit", "weight_bytes_read", "weights_read",
 ]  # fmt: skip

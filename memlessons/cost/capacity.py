@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from memlessons.cost.roofline import ImpossibleWork
+from memlessons.cost.errors import ImpossibleWork
 
 # No context is longer; a memory that is lighter even there has stopped growing, or as good as.
 ENDLESS = 2**40

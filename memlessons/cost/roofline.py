@@ -14,7 +14,8 @@ from math import isfinite
 from typing import Literal
 
 from memlessons.cost.accelerators import Accelerator
-from memlessons.errors import MemlessonsError
+from memlessons.cost.errors import ImpossibleWork, amount
+from memlessons.cost.weights_read import weight_bytes_read
 from memlessons.plan import MemoryPlan, Store, Weights
 from memlessons.units import bytes_text, count_text, seconds_text
 
@@ -22,10 +23,6 @@ from memlessons.units import bytes_text, count_text, seconds_text
 STATE_FLOPS = 5
 # Beyond this many positions a prefill's attention is added up by strata instead of token by token.
 _STRATA = 4096
-
-
-class ImpossibleWork(MemlessonsError, ValueError):
-    """FLOP, bytes, tokens or a rate that is negative, infinite or not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,8 @@ def time_bound(flops: float, bytes_moved: float, accelerator: Accelerator) -> Bo
     MissingFigure if there is arithmetic and the accelerator's matmul rate is not known; ImpossibleWork
     for a negative or endless amount of work.
     """
-    _amount("flops", flops)
-    _amount("bytes_moved", bytes_moved)
+    amount("flops", flops)
+    amount("bytes_moved", bytes_moved)
     computing = flops / _rate(accelerator, "matmul_flops") if flops else 0.0
     moving = bytes_moved / _rate(accelerator, "bandwidth") if bytes_moved else 0.0
     if computing >= moving:
@@ -80,10 +77,10 @@ def decode_bound(
     """The least time of one decode step for sequences of these lengths, their new token included.
 
     Bytes: the weights once (see `weight_bytes_read`) and `plan.bytes_read`. FLOP: a multiply-add per
-    active parameter and sequence, and attention's own (see `attention_flops`).
+    multiplied parameter and sequence, and attention's own (see `attention_flops`).
     """
     batch = 1 if isinstance(contexts, int) else len(contexts)
-    flops = 2 * weights.active_parameters * batch + attention_flops(
+    flops = 2 * weights.multiplied_parameters * batch + attention_flops(
         plan, contexts, encoder_tokens=encoder_tokens
     )
     moved = weight_bytes_read(weights, batch) + plan.bytes_read(contexts, encoder_tokens=encoder_tokens)
@@ -104,8 +101,8 @@ def prefill_bound(
     Attention is causal: a new token reads what it may see and no more, half of the square where nothing
     is held yet. Bytes: the weights once, the held memory read once, the new entries written once.
     """
-    _amount("tokens", tokens)
-    _amount("past", past)
+    amount("tokens", tokens)
+    amount("past", past)
     attention = 0.0
     for (query_heads, store), layers in _attended(plan).items():
         slots = _summed(partial(_seen, store, encoder_tokens=encoder_tokens), past + 1, past + tokens)
@@ -114,18 +111,7 @@ def prefill_bound(
     # Pages round up what is handed out, not what is written.
     written = plan.with_pages(1).bytes(tokens, encoder_tokens=0 if past else encoder_tokens) if tokens else 0
     moved = weight_bytes_read(weights, tokens) + read + written
-    return time_bound(2 * weights.active_parameters * tokens + attention, moved, accelerator)
-
-
-def weight_bytes_read(weights: Weights, tokens: int) -> int:
-    """Bytes of weights that one pass over `tokens` tokens reads, counted once for all of them.
-
-    A dense model reads all it stores. A mixture of experts reads at least one token's active share; more
-    tokens wake more experts, and this counts the most they can wake, min(all, active share x tokens).
-    Tokens that choose the same experts read less: for a mixture and few tokens the count is an upper one.
-    """
-    _amount("tokens", tokens)
-    return min(weights.stored_bytes, weights.active_bytes * tokens)
+    return time_bound(2 * weights.multiplied_parameters * tokens + attention, moved, accelerator)
 
 
 def attention_flops(plan: MemoryPlan, contexts: int | Sequence[int], *, encoder_tokens: int = 0) -> int:
@@ -184,11 +170,6 @@ def _summed(seen: Callable[[int], int], first: int, last: int) -> float:
         middle = (low + high) // 2
         total += (high - low + 1) * (seen(middle) + seen(low + high - middle)) / 2
     return total
-
-
-def _amount(name: str, value: float) -> None:
-    if not (isfinite(value) and value >= 0):
-        raise ImpossibleWork(f"{name}={value!r}: must be a finite number, 0 or more")
 
 
 def _rate(accelerator: Accelerator, field: str) -> float:

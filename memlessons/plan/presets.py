@@ -6,6 +6,7 @@ model asked for becomes a plan.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -101,14 +102,31 @@ def _entries() -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in json.loads(text)["presets"]}
 
 
-def _active_bytes(config: dict[str, Any], stored_bytes: int) -> int | None:
-    """What a token touches of weights in mixed formats, None where all have one or the file is another."""
-    if "quantization_config" not in config:
-        return None
-    from memlessons.plan.huggingface.weights import stored_of
+def _weights(entry: Mapping[str, Any]) -> Weights:
+    """The weights of an entry as it gives them, and what only the rule for its type tells of their parts."""
+    # Not above: as for `_preset`.
+    from memlessons.plan.huggingface.weights import weights_of
 
-    found = stored_of(config)
-    return found.active_bytes if found is not None and found.bytes == stored_bytes else None
+    config, stored_bytes = entry["config"], entry["stored_bytes"]
+    given = Weights(stored_bytes, entry["parameters"], entry["active_parameters"], entry["weights_source"])
+    found = weights_of(config)
+    if found is None:
+        return replace(given, expert_share=_share(config))
+    # Of weights in mixed formats the rule knows what a token touches, unless the file is another.
+    mixed = "quantization_config" in config and found.stored_bytes == stored_bytes
+    # Files that the rule does not describe are taken to store their tables like all else.
+    like = abs(found.stored_bytes - stored_bytes) < 0.01 * stored_bytes
+    tables = found.lookup_bytes if like else stored_bytes * found.lookup_parameters // found.parameters
+    return replace(
+        given, active_stored_bytes=found.active_stored_bytes if mixed else None,
+        expert_share=found.expert_share, lookup_parameters=found.lookup_parameters, lookup_bytes=tables,
+    )  # fmt: skip
+
+
+def _share(config: Mapping[str, Any]) -> float | None:
+    """How many of its experts a token takes, by the fields that most files have; None where they are not."""
+    chosen, held = (config.get(name) for name in ("num_experts_per_tok", "num_experts"))
+    return min(1.0, chosen / held) if isinstance(chosen, int) and isinstance(held, int) and held > 1 else None
 
 
 @cache
@@ -121,14 +139,10 @@ def _preset(name: str) -> Preset:
     plan = reading.plan
     if entry["config"].get("torch_dtype") == "float16" and not plan.constant_bytes:
         plan = plan.with_format(F16)
-    weights = Weights(
-        entry["stored_bytes"], entry["parameters"], entry["active_parameters"], entry["weights_source"],
-        _active_bytes(entry["config"], entry["stored_bytes"]),
-    )  # fmt: skip
     longest = entry.get("longest_context") or reading.longest_context
     if longest is None:
         raise InvalidPlan(f"presets.json says nowhere how far {name} reads: give it a longest_context")
     return Preset(
-        name, plan, weights, longest, entry["config_source"], entry["config"],
+        name, plan, _weights(entry), longest, entry["config_source"], entry["config"],
         Expected(**entry["expect"]), entry["family"],
     )  # fmt: skip

@@ -16,7 +16,8 @@ class LayerGroup(NamedTuple):
     @property
     def name(self) -> str:
         """A short name, such as "5 windows of 512, 1 KV head of 256"."""
-        return f"{len(self.indices)} {_kind(self.layer)}"
+        draft = " of a draft head" if self.layer.draft else ""
+        return f"{len(self.indices)} {_kind(self.layer)}{draft}"
 
 
 def groups(layers: tuple[Layer, ...]) -> list[LayerGroup]:

@@ -88,7 +88,7 @@ def row_of(
         )
     flops = values.get("flop_per_token")
     if weights is not None:
-        flops = 2 * weights.active_parameters + attention_flops(plan, [tokens])
+        flops = 2 * weights.multiplied_parameters + attention_flops(plan, [tokens])
     sent = values.get("bytes_sent_per_token", 0.0) if bytes_sent is None else bytes_sent
     return Row(
         name=name,

@@ -11,7 +11,7 @@ from memlessons.cost import (
     weight_bytes_read,
 )
 from memlessons.plan import Layer, MemoryPlan
-from memlessons.plan.engines.ideal import on_device
+from memlessons.plan.engines.ideal import cluster_bytes, on_device
 from memlessons.sizing.notes import notes
 from memlessons.sizing.question import Question
 from memlessons.sizing.reserved import EngineAnswer, engine_answers, reserved_bytes
@@ -122,7 +122,7 @@ def answer(question: Question) -> Answer:
         kv_bytes=batch * each,
         kv_per_sequence=each,
         kv_per_device=per_device,
-        kv_cluster=tp * per_device if tp > 1 else per_device,
+        kv_cluster=batch * cluster_bytes(plan, tp, context, encoder),
         slope=plan.slope(context),
         average=each / context,
         constant_bytes=plan.constant_bytes,

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 
 from memlessons.cost import Accelerator, Lengths, accelerators, get
@@ -21,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a preset's name, a config.json, a folder with one, a .gguf file, or hf:owner/name",
     )
-    add("--context", metavar="N", help="tokens of a sequence, as 128k (k is 1,024); 4,096 unless said")
+    add(
+        "--context",
+        metavar="N",
+        help="tokens of a sequence, as 128k (k is 1,024); unless said 4,096, or less if the model reads less",
+    )
     add("--batch", metavar="N", default="1", help="sequences at once")
     add("--lengths", metavar="P50,P95", help="how lengths vary: median and 95th percentile, as 2k,32k")
     add("--kv", metavar="FORMAT", default="bf16", help="format of K and V, or K/V, as q8_0 or q8_0/f16")
@@ -50,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         return _list()
     if options.check is not None:
         return _check(options.check)
-    card = get(options.gpu) if options.gpu else None
+    card = None if options.gpu is None else get(options.gpu)
     if options.log is not None or options.server is not None:
         return _observed(options, card)
     if not options.model:
@@ -61,9 +66,12 @@ def run(options: argparse.Namespace) -> int:
         return _compare(options, card)
     question = _question(options, options.model[0], card)
     if options.export:
-        from memlessons.sizing.export import flags
+        from memlessons.sizing.export import flags, warnings
 
         print(flags(question, options.export))
+        # Beside the command, so that what is piped on is the command alone.
+        for warning in warnings(question, options.export):
+            print(f"note: {warning}", file=sys.stderr)
         return 0
     from memlessons.sizing.answer import answer
 
@@ -91,10 +99,10 @@ def _question(options: argparse.Namespace, name: str, card: Accelerator | None) 
     return Question(
         model,
         context=_given(length, options.context) or min(_CONTEXT, model.longest_context or _CONTEXT),
-        batch=length(options.batch),
+        batch=_number("--batch", options.batch),
         kv_dtype=options.kv,
         card=card,
-        tp=length(options.tp),
+        tp=_number("--tp", options.tp),
         engine=options.engine,
         reserve_bytes=_given(size, options.reserve) or 0,
         visible_bytes=_given(size, options.visible),
@@ -102,6 +110,14 @@ def _question(options: argparse.Namespace, name: str, card: Accelerator | None) 
         lengths=_lengths(options.lengths, model.longest_context),
         draft=options.draft,
     )
+
+
+def _number(name: str, text: str) -> int:
+    """A plain whole number; a thousand sequences are written out."""
+    digits = text.strip().replace(",", "").replace("_", "")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 20 or int(digits) < 1:
+        raise BadQuestion(f"{name} {text[:40]!r}: must be a whole number, 1 or more")
+    return int(digits)
 
 
 def _given(read: Callable[[str], int], text: str | None) -> int | None:

@@ -1,8 +1,10 @@
 """A question as what serves it: flags for an engine, or lines of Python."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 from memlessons.plan.engines import UnknownEngine
+from memlessons.sizing.answer import answer
 from memlessons.sizing.question import BadQuestion, Question
 from memlessons.sizing.reserved import FORMATS_OF
 from memlessons.sizing.whatif import Edit
@@ -30,14 +32,14 @@ def flags(question: Question, engine: str) -> str:
 
 
 def _vllm(q: Question, parts: list[str]) -> list[str]:
-    words = ["vllm serve", _name(q), f"--max-model-len {q.context}", f"--max-num-seqs {q.batch}"]
+    words = ["vllm serve", _place(q), f"--max-model-len {q.context}", f"--max-num-seqs {q.batch}"]
     words += [f"--tensor-parallel-size {q.tp}"] if q.tp > 1 else []
     words += [] if parts[0] in (*_SIXTEEN, "auto") else [f"--kv-cache-dtype {_VLLM.get(parts[0], parts[0])}"]
     return words + ([f"--gpu-memory-utilization {_share(q)}"] if _share(q) else [])
 
 
 def _sglang(q: Question, parts: list[str]) -> list[str]:
-    words = ["python -m sglang.launch_server", f"--model-path {_name(q)}", f"--context-length {q.context}"]
+    words = ["python -m sglang.launch_server", f"--model-path {_place(q)}", f"--context-length {q.context}"]
     words += [f"--max-running-requests {q.batch}"]
     words += [f"--tp-size {q.tp}"] if q.tp > 1 else []
     kind = "fp8_e4m3" if parts[0] == "fp8" else parts[0]
@@ -47,7 +49,7 @@ def _sglang(q: Question, parts: list[str]) -> list[str]:
 
 def _llama_cpp(q: Question, parts: list[str]) -> list[str]:
     key, value = (_SIXTEEN.get(part, part) for part in (parts[0], parts[-1]))
-    words = ["llama-server", f"-m {_name(q)}.gguf", f"-c {q.context * q.batch}", f"-np {q.batch}"]
+    words = ["llama-server", f"-m {_place(q, '.gguf')}", f"-c {q.context * q.batch}", f"-np {q.batch}"]
     words += ["--no-kv-unified"] if q.batch > 1 else []
     words += [] if key == value == "f16" else [f"-ctk {key}", f"-ctv {value}"]
     # Values in blocks can only be read by flash attention.
@@ -55,10 +57,25 @@ def _llama_cpp(q: Question, parts: list[str]) -> list[str]:
     return [*words, "-ngl 99"] + (["--split-mode layer"] if q.tp > 1 else [])
 
 
-def _name(q: Question) -> str:
-    """The model's name as one word of a shell's command."""
-    safe = "".join(letter if letter.isalnum() or letter in "._-/" else "-" for letter in q.model.name)
-    return safe.removesuffix(".gguf").lstrip("-") or "MODEL"
+def _place(q: Question, ending: str = "") -> str:
+    """Where the checkpoint is, as one word of a shell's command; a gap to fill where nobody knows."""
+    place = q.model.place or f"PATH/TO/{q.model.name}{ending}"
+    return quote(place if not place.startswith("-") else f"./{place}")
+
+
+def warnings(question: Question, engine: str) -> tuple[str, ...]:
+    """What would keep the exported command from doing what was asked, one sentence each."""
+    found = answer(question.with_(engine=engine if engine in FORMATS_OF else "ideal"))
+    q, longest, said = question, question.model.longest_context, []
+    if longest is not None and q.context > longest:
+        said.append(f"{q.model.name} was made to read {longest:,} tokens, {q.context:,} are asked for")
+    if found.fits is False:
+        said.append(f"by this count it does not fit on {q.tp} x {q.card.name if q.card else 'the device'}")
+    if not q.model.place:
+        said.append(
+            f"{q.model.name} is a name of ours: put your checkpoint's path or repository in its place"
+        )
+    return tuple(said)
 
 
 def _share(q: Question) -> str:

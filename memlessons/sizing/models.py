@@ -20,8 +20,10 @@ class Model:
     """A model as far as sizing goes.
 
     `weights` and `longest_context` are None where they are not known: nothing that needs them is then
-    computed. `encoder_tokens` is how much an encoder reads at most. `config` is the configuration, if there
-    was one, `why` the rules that fired, and `source` says where all of it is from.
+    computed; `weightless` then says why. `encoder_tokens` is how much an encoder reads at most. `config` is
+    the configuration, if there was one (`mark` stands for it where models are compared), `rules` those that
+    fired, `source` says where all of it is from, and `place` is the checkpoint's own, where there is one.
+    `kv_dtype` is the format of keys and values that the checkpoint asks engines for.
     """
 
     name: str
@@ -32,6 +34,10 @@ class Model:
     encoder_tokens: int | None = None
     config: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     rules: tuple[tuple[str, str], ...] = ()
+    weightless: str = ""
+    mark: int = 0
+    place: str = ""
+    kv_dtype: str | None = None
 
     def with_weights(self, stored_bytes: int | None, parameters: int | None) -> "Model":
         """The same model with weights as given: bytes, parameters, or both.
@@ -49,7 +55,8 @@ class Model:
         active = min(parameters, max(1, round(parameters * share)))
         bytes_only = known is None and stored_bytes is not None and parameters == max(1, stored_bytes // 2)
         guessed = "given; parameters taken as 2 bytes each" if bytes_only else "given"
-        return replace(self, weights=Weights(stored, parameters, active, guessed))
+        woken = known.expert_share if known else None
+        return replace(self, weights=Weights(stored, parameters, active, guessed, expert_share=woken))
 
 
 def resolve(name: str, *, draft: bool = False) -> Model:
@@ -81,12 +88,12 @@ def _of_preset(name: str, draft: bool) -> Model:
         encoder = _encoder_tokens(preset.config)
         return Model(
             preset.name, preset.plan, preset.weights, preset.longest_context, preset.source, encoder,
-            preset.config, rules,
+            preset.config, rules, mark=hash(repr(preset.config)),
         )  # fmt: skip
     if not preset.config:
         raise UnknownArchitecture(f"{preset.name}: its preset says nothing of a draft head")
     model = of_config(preset.config, preset.name, preset.source, draft=True)
-    return replace(model, weights=preset.weights)
+    return model if model.weights is not None else replace(model, weights=preset.weights)
 
 
 def _of_file(path: Path, draft: bool) -> Model:
@@ -98,7 +105,8 @@ def _of_file(path: Path, draft: bool) -> Model:
     if config.get("form") == "memlessons.plan/1":
         plan = MemoryPlan.from_json(json.dumps(config))
         return Model(path.stem, plan, None, None, f"the plan in {path.name}")
-    return of_config(config, _title(path), f"the configuration {path.name}", draft=draft)
+    model = of_config(config, _title(path), f"the configuration {path.name}", draft=draft)
+    return replace(model, place=str(path.parent) if path.stem == "config" else "")
 
 
 def of_text(text: str) -> Model:
@@ -123,6 +131,7 @@ def _title(path: Path) -> str:
 
 def _of_folder(path: Path, draft: bool) -> Model:
     model = of_config(load_config(path), path.resolve().name, f"{path.name}/config.json", draft=draft)
+    model = replace(model, place=str(path))
     index = path / "model.safetensors.index.json"
     if not index.is_file():
         return model
@@ -138,7 +147,7 @@ def _of_gguf(path: Path, draft: bool) -> Model:
 
     header = read_header(path, arrays_up_to=4096)
     model = of_config(as_config(header), path.stem, f"the header of {path.name}", draft=draft, weigh=False)
-    return replace(model, weights=weights_of(header))
+    return replace(model, weights=weights_of(header), place=str(path))
 
 
 def _of_repository(repository: str, draft: bool) -> Model:
@@ -154,7 +163,9 @@ def _of_repository(repository: str, draft: bool) -> Model:
             "download its config.json and give the path"
         ) from None
     config = load_config(path)
-    return of_config(config, repository.rpartition("/")[2], f"config.json of {repository}", draft=draft)
+    name = repository.rpartition("/")[2]
+    model = of_config(config, name, f"config.json of {repository}", draft=draft)
+    return replace(model, place=repository)
 
 
 def of_config(
@@ -163,18 +174,22 @@ def of_config(
     """A model from a configuration; its weights by rule, where a rule knows its type."""
     reading = read_huggingface(config, draft=draft)
     rules = tuple((rule.name, rule.source) for rule in reading.rules)
-    weights = _weights(config) if weigh else None
-    encoder = _encoder_tokens(config)
-    return Model(name, reading.plan, weights, reading.longest_context, source, encoder, config, rules)
+    weights, weightless = _weights(config, draft) if weigh else (None, "")
+    return Model(
+        name, reading.plan, weights, reading.longest_context, source, _encoder_tokens(config), config, rules,
+        weightless, hash(repr(config)), kv_dtype=reading.kv_dtype,
+    )  # fmt: skip
 
 
-def _weights(config: Mapping[str, Any]) -> Weights | None:
-    from memlessons.plan.huggingface.weights import weights_of
+def _weights(config: Mapping[str, Any], draft: bool) -> tuple[Weights | None, str]:
+    """The weights by rule, or why there are none."""
+    from memlessons.plan.huggingface.weights import weights_of, why_not
 
     try:
-        return weights_of(config)
-    except UnknownArchitecture:
-        return None
+        found = weights_of(config, draft=draft)
+    except UnknownArchitecture as error:
+        return None, str(error)
+    return found, "" if found is not None else why_not(config) or "no rule knows this architecture's"
 
 
 def _rules(config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -1,5 +1,7 @@
 """What limits the numbers of an answer, one sentence each, without its capital letter and full stop."""
 
+from memlessons.cost import weights_read
+from memlessons.plan import Weights
 from memlessons.sizing.question import Question
 from memlessons.units import bytes_text
 
@@ -25,13 +27,13 @@ def _of_model(question: Question) -> list[str]:
             f"{model.name} was made to read {model.longest_context:,} tokens; {question.context:,} are more"
         )
     if model.weights is None:
-        found.append(
-            "weights: not computed, no rule knows this architecture's; give --weights 4.9GB or --params 8B"
-        )
+        why = model.weightless or "no rule knows this architecture's"
+        found.append(f"weights: not computed, {why}; give --weights 4.9GB or --params 8B")
     elif model.weights.active_parameters < model.weights.parameters:
+        found.append(_experts(question, model.weights))
+    if model.kv_dtype is not None and model.kv_dtype != question.kv_dtype:
         found.append(
-            "a mixture of experts: a step reads the experts that its tokens choose; counted is the most "
-            "they can choose"
+            f"the checkpoint asks engines to keep K and V in {model.kv_dtype}: --kv {model.kv_dtype}"
         )
     stores = [store for layer in question.plan.layers for store in layer.stores]
     latent = bool(stores) and all(store.role == "latent" for store in stores)
@@ -40,9 +42,24 @@ def _of_model(question: Question) -> list[str]:
     if latent and question.tp > 1:
         found.append(f"a latent is not divided: each of the {question.tp} devices keeps all of it")
     heads = min((store.kv_heads for store in stores if store.role == "self"), default=0)
+    if question.draft and not any(layer.draft for layer in question.plan.layers):
+        found.append("no draft head is described: nothing was counted for one")
+    if question.engine != "ideal":
+        found.append("the times read what is kept, not what the engine reserves")
     if 0 < heads < question.tp:
         found.append(f"{heads} key and value heads on {question.tp} devices: heads are repeated")
     return found
+
+
+def _experts(question: Question, weights: Weights) -> str:
+    read = weights_read(weights, question.batch)
+    counted = f"a step of {question.batch:,} reads {bytes_text(read.even)} of the weights"
+    if read.least == read.most:
+        return f"a mixture of experts: {counted}, those that its token chooses"
+    if weights.expert_share is None:
+        return f"a mixture of experts: {counted} at most; how many experts a token takes is not known"
+    between = f"{bytes_text(read.least)} if all choose the same, {bytes_text(read.most)} at most"
+    return f"a mixture of experts: {counted} if tokens choose evenly ({between})"
 
 
 def _of_card(question: Question) -> list[str]:

@@ -9,7 +9,7 @@ from memlessons.cost import Accelerator, Lengths
 from memlessons.errors import MemlessonsError
 from memlessons.plan import MemoryPlan, Weights
 from memlessons.plan.engines import ENGINES, UnknownEngine
-from memlessons.plan.formats import formats_named
+from memlessons.plan.engines.packed import formats_asked, in_formats
 from memlessons.sizing.models import Model
 from memlessons.units import GIB, KIB, MIB
 
@@ -53,9 +53,15 @@ class Question:
         for name in ("visible_bytes", "encoder_tokens"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 0, 2**60)
-        if self.engine not in ENGINES:
-            raise UnknownEngine(f"engine {self.engine[:40]!r} is not known; known are {', '.join(ENGINES)}")
-        formats_named("bf16" if self.kv_dtype == "fp8_ds_mla" else self.kv_dtype)
+        if not isinstance(self.engine, str) or self.engine not in ENGINES:
+            named = str(self.engine)[:40]
+            raise UnknownEngine(f"engine {named!r} is not known; known are {', '.join(ENGINES)}")
+        kinds = (("model", Model), ("card", Accelerator), ("lengths", Lengths))
+        for name, kind in kinds:
+            value = getattr(self, name)
+            if not isinstance(value, kind) and (value is not None or name == "model"):
+                raise BadQuestion(f"{name}={str(value)[:40]!r}: must be a {kind.__name__}")
+        formats_asked(self.kv_dtype)
 
     def with_(self, **changed: Any) -> "Question":
         """The same question with these fields changed."""
@@ -64,7 +70,7 @@ class Question:
     @property
     def plan(self) -> MemoryPlan:
         """What the model keeps, in the formats asked for."""
-        return _in_formats(self.model.plan, "bf16" if self.kv_dtype == "fp8_ds_mla" else self.kv_dtype)
+        return _in_formats(self.model.plan, self.kv_dtype)
 
     @property
     def weights(self) -> Weights | None:
@@ -89,9 +95,7 @@ class Question:
 # An answer asks for its plan again and again, and a widget for an answer at each move of a control.
 @lru_cache(maxsize=64)
 def _in_formats(plan: MemoryPlan, kv_dtype: str) -> MemoryPlan:
-    key, value = formats_named(kv_dtype)
-    growing = any(s.role in ("self", "latent", "cross") for layer in plan.layers for s in layer.stores)
-    return plan.with_format(key, value) if growing else plan
+    return in_formats(plan, kv_dtype)
 
 
 def _whole(name: str, value: object, least: int, most: int) -> None:
@@ -125,7 +129,7 @@ def count(text: str) -> int:
 def _scaled(what: str, text: str, units: dict[str, int]) -> int:
     match = re.fullmatch(r"\s*([0-9][0-9_,]{0,20}(?:\.[0-9]{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
     unit = units.get(match.group(2).lower()) if match else None
-    if match is None or unit is None:
+    if match is None or unit is None or ("." in text and unit == 1):
         known = ", ".join(name for name in units if name)
         raise BadQuestion(f"{text[:40]!r} is not {what}: give a number, and one of {known} if you like")
     whole, _, fraction = match.group(1).replace(",", "").replace("_", "").partition(".")

@@ -36,8 +36,10 @@ class EngineAnswer:
 
 def engine_answers(question: Question) -> tuple[EngineAnswer, ...]:
     """The engines that serve this kind of model, each with its reservation or the reason why it has none."""
-    listens = any(s.role == "cross" for layer in question.plan.layers for s in layer.stores)
-    names = ["whisper.cpp"] if listens else ["llama.cpp", "vllm", "sglang"]
+    crosses = any(s.role == "cross" for layer in question.plan.layers for s in layer.stores)
+    listens = crosses and question.model.encoder_tokens is not None
+    # Of what has an encoder, only one that listens is served by an engine whose rules are known.
+    names = ["whisper.cpp"] if listens else [] if crosses else ["llama.cpp", "vllm", "sglang"]
     if question.engine not in (*names, "ideal"):
         names.append(question.engine)
     return tuple(_engine(question, name) for name in names)
@@ -45,25 +47,25 @@ def engine_answers(question: Question) -> tuple[EngineAnswer, ...]:
 
 def reserved_bytes(question: Question, context: int, batch: int) -> int:
     """Bytes that the asked engine reserves on the fullest device for so many sequences of one length."""
-    found = reserve(question, question.engine, context, batch)
-    return _on_device(question, question.engine, found)
+    return reserve(question, question.engine, context, batch, question.tp).total
 
 
-def reserve(question: Question, engine: str, context: int, batch: int) -> Allocation:
-    """One engine's reservation; BadEngineArgument where it cannot store what was asked for."""
+def reserve(question: Question, engine: str, context: int, batch: int, tp: int) -> Allocation:
+    """One engine's reservation on the fullest of `tp` devices; BadEngineArgument for what it cannot do."""
     formats = FORMATS_OF.get(engine)
     parts = question.kv_dtype.lower().split("/")
-    if formats is not None and any(part not in formats for part in parts):
+    grows = any(s.grows_with != "nothing" for layer in question.plan.layers for s in layer.stores)
+    if formats is not None and grows and any(part not in formats for part in parts):
         raise BadEngineArgument(f"{engine} does not store keys and values in {question.kv_dtype}")
     expanding = engine == "naive_mla" and question.model.config is not None
-    source: Any = question.model.config if expanding else question.plan
+    source: Any = question.model.config if expanding else question.model.plan
     return allocation(
         source,
         engine=engine,
         context_tokens=context,
         batch=batch,
         kv_dtype=question.kv_dtype,
-        tp=1 if engine == "llama.cpp" else question.tp,
+        tp=tp,
         encoder_tokens=question.encoder if engine in ("ideal", "whisper.cpp") else None,
         **_arguments(engine, context),
     )
@@ -76,17 +78,14 @@ def _arguments(engine: str, context: int) -> dict[str, Any]:
     return {"pad": 256} if engine == "whisper.cpp" else {}
 
 
-def _on_device(question: Question, engine: str, found: Allocation) -> int:
-    # llama.cpp splits a model between layers, not within them.
-    return -(-found.total // question.tp) if engine == "llama.cpp" else found.total
-
-
 def _engine(question: Question, engine: str) -> EngineAnswer:
     try:
-        found = reserve(question, engine, question.context, question.batch)
+        device = reserve(question, engine, question.context, question.batch, question.tp)
+        # llama.cpp splits a model between layers, so what all devices keep is what one would.
+        whole = engine == "llama.cpp" and question.tp > 1
+        alone = reserve(question, engine, question.context, question.batch, 1) if whole else device
     except InvalidPlan as error:
         return EngineAnswer(engine, None, None, "", str(error))
-    device = _on_device(question, engine, found)
-    cluster = found.total if engine == "llama.cpp" else found.total * question.tp
-    why = "; ".join(dict.fromkeys([*(part.rule for part in found.parts), *found.notes]))
-    return EngineAnswer(engine, device, cluster, why)
+    cluster = alone.total if whole else device.total * question.tp
+    why = "; ".join(dict.fromkeys([*(part.rule for part in device.parts), *device.notes]))
+    return EngineAnswer(engine, device.total, cluster, why)

@@ -22,7 +22,8 @@ def caption(found: Answer) -> str:
     q = found.question
     where = "" if q.card is None else f", {q.tp} x {q.card.name}" if q.tp > 1 else f", {q.card.name}"
     where = f"{where}, {q.tp} devices" if q.card is None and q.tp > 1 else where
-    return f"{q.model.name}: {_sequences(q.batch)} of {q.context:,} tokens, K and V in {q.kv_dtype}{where}"
+    long = f"{q.context:,} token{'s' * (q.context != 1)}"
+    return f"{q.model.name}: {_sequences(q.batch)} of {long}, K and V in {q.kv_dtype}{where}"
 
 
 def _groups(found: Answer) -> str:
@@ -87,9 +88,9 @@ def _fit(found: Answer) -> str:
         return ""
     name = q.card.name if q.card is not None else "the device"
     if needed is None:
-        return f"Fits: not computed without weights; {name} has {bytes_text(card)}."
-    reserve = f" and {bytes_text(q.reserve_bytes)} reserved" if q.reserve_bytes else ""
-    engine = "" if q.engine == "ideal" else f" ({q.engine})"
+        return f"Whether it fits is not computed without weights; the {name} has {bytes_text(card)}."
+    kept_free = f", {bytes_text(q.reserve_bytes)} of it kept free" if q.reserve_bytes else ""
+    engine = "" if q.engine == "ideal" else f" with {q.engine}"
     spare = card - needed
     verdict = (
         f"fits, {bytes_text(spare)} to spare"
@@ -97,8 +98,8 @@ def _fit(found: Answer) -> str:
         else f"does not fit, {bytes_text(-spare)} too much"
     )
     lines = [
-        f"Fits: {bytes_text(needed)}{engine}{reserve} of {bytes_text(card)} on "
-        f"{'each ' if q.tp > 1 else 'the '}{name}: {verdict}.",
+        f"{'Each' if q.tp > 1 else 'The'} {name} needs {bytes_text(needed)}{engine}{kept_free}, and has "
+        f"{bytes_text(card)}: it {verdict}.",
         f"Room for {_sequences(found.sequences_fit or 0)} of {q.context:,} tokens.",
     ]
     if q.lengths is not None:
@@ -115,8 +116,11 @@ def _times(found: Answer) -> str:
         return ""
     low, high = band(step.bound.seconds)
     rate = q.batch / step.bound.seconds
+    # Which experts tokens choose is a matter of chance, and so is then the least time.
+    even = q.weights is not None and q.weights.expert_share is not None and q.batch > 1
+    least = "about" if even else "at least"
     lines = [
-        f"Decode: a step takes at least {seconds_text(step.bound.seconds)} (limited by {step.bound.limit}; "
+        f"Decode: a step takes {least} {seconds_text(step.bound.seconds)} (limited by {step.bound.limit}; "
         f"it reads {bytes_text(step.weight_bytes)} of weights and {bytes_text(step.kv_bytes)} of memory, "
         f"{100 * step.kv_share:.0f} % of it memory).",
         f"At 60 to 90 % of that roof: {seconds_text(low)} to {seconds_text(high)} a step, "

@@ -43,7 +43,7 @@ def decode_step(
     read = -(-weight_bytes_read(weights, batch) // tp)
     kept = batch * one.bytes_read(context, encoder_tokens=encoder_tokens)
     flops = batch * (
-        2 * weights.active_parameters + attention_flops(plan, context, encoder_tokens=encoder_tokens)
+        2 * weights.multiplied_parameters + attention_flops(plan, context, encoder_tokens=encoder_tokens)
     )
     return Step(read, kept, time_bound(0 if card.matmul_flops is None else flops / tp, read + kept, card))
 

@@ -1,5 +1,6 @@
 """Roofline bounds against an independent count, and their direction: more work is never cheaper."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from memlessons.cost import (
     Accelerator,
     ImpossibleWork,
+    WeightsRead,
     attention_flops,
     decode_bound,
     get,
@@ -16,6 +18,7 @@ from memlessons.cost import (
     ridge,
     time_bound,
     weight_bytes_read,
+    weights_read,
 )
 from memlessons.plan import F16, F32, Layer, MemoryPlan, Store, Weights, full_attention
 
@@ -219,6 +222,27 @@ def test_a_mixture_reads_between_its_active_share_and_everything() -> None:
     dense, mixture = Weights(1000, 500, 500, "toy"), Weights(1000, 500, 50, "toy")
     assert [weight_bytes_read(dense, n) for n in (0, 1, 9)] == [0, 1000, 1000]
     assert [weight_bytes_read(mixture, n) for n in (0, 1, 3, 10, 99)] == [0, 100, 300, 1000, 1000]
+
+
+def test_experts_are_woken_once_however_many_choose_them() -> None:
+    """100 bytes that all tokens need and 8 experts of 100, of which each token takes 2."""
+    mixture = Weights(900, 900, 300, "toy", expert_share=2 / 8)
+    assert weights_read(mixture, 1) == WeightsRead(300, 300, 300)
+    two = weights_read(mixture, 2)
+    # By hand: a pair of pairs wakes 8 x (1 - (6/8)^2) = 3.5 experts on average, at most 4.
+    assert two == WeightsRead(300, 100 + 350, 100 + 400)
+    assert weights_read(mixture, 4).most == weights_read(mixture, 100).most == 900
+    draw = random.Random(3)
+    woken = [len({e for _ in range(5) for e in draw.sample(range(8), 2)}) for _ in range(20_000)]
+    assert weights_read(mixture, 5).even == pytest.approx(100 + 100 * sum(woken) / len(woken), rel=0.01)
+
+
+def test_a_table_that_is_looked_up_is_neither_read_nor_multiplied() -> None:
+    plan = full_attention(1, 1, 1, 1)
+    whole = Weights(1000, 500, 500, "toy")
+    table = Weights(1000, 500, 500, "toy", lookup_parameters=100, lookup_bytes=200)
+    a, b = (decode_bound(plan, weights, 1, TOY) for weights in (whole, table))
+    assert a.bytes_moved - b.bytes_moved == 200 and a.flops - b.flops == 2 * 100
 
 
 @given(plans(), weights_drawn, st.lists(st.integers(0, 30), min_size=1, max_size=4), st.data())

@@ -1,6 +1,7 @@
 """Every published figure we know of, and what happens to files that are none."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,37 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(tmp_path, line):
     path.write_bytes(b"\n" + line + b"\n")
     with pytest.raises(BadRow, match="line 2"):
         list(read_rows(path))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "engine",
+        "without",
+        "context_tokens",
+        "batch",
+        "kv_dtype",
+        "tp",
+        "draft",
+        "unknown_state",
+        "config_or_plan",
+    ],
+)
+def test_arguments_that_a_row_has_fields_for_make_it_off_and_the_next_is_checked(tmp_path, name):
+    good = {"id": "good", "config": dict(ROWS[0].config), "context_tokens": 1, "expected_bytes": 1}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (good | {"engine_args": {name: 1}}, good)))
+    first, second = map(check, read_rows(path))
+    assert not first.ok and first.got is None and name in first.line()
+    assert second.got is not None
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for source in (pipe, tmp_path, "/dev/zero", "rows\0"):
+        with pytest.raises(BadRow, match="is no file|cannot be read"):
+            list(read_rows(source))
 
 
 def test_a_row_that_we_cannot_size_is_off_and_says_why():

@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,8 @@ from memlessons.sizing.whatif import Edit
 from memlessons.units import bytes_text, seconds_text
 
 LLAMA_WEIGHTS = 16_060_522_496
+# The input embedding is not the head too, so a step looks up a row of it and reads the rest.
+LLAMA_READ = LLAMA_WEIGHTS - 128_256 * 4096 * 2
 OWN = json.dumps(
     {"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8,
      "num_key_value_heads": 4, "intermediate_size": 1024, "vocab_size": 1000, "max_position_embeddings": 2048}
@@ -87,7 +90,7 @@ def test_llama_keeps_128_kib_a_token_and_thirty_sequences_outweigh_it():
 
 def test_a_time_is_a_band_from_60_to_90_per_cent_of_the_roof():
     state = SizerState("llama-3.1-8b", context=4096, card="RTX 4090")
-    least = (LLAMA_WEIGHTS + 512 * 1024**2) / 1.008e12
+    least = (LLAMA_READ + 512 * 1024**2) / 1.008e12
     low, high = (seconds_text(least / part).removesuffix(" ms") for part in (0.9, 0.6))
     said = dict(rows(state))
     assert said["one decode step"] == f"{low} to {high} ms (60-90 % of the roof), limited by memory"
@@ -221,7 +224,8 @@ def test_no_state_makes_it_fail(state):
         state.context_read, encoder_tokens=found.question.encoder
     ) * state.batch == (found.kv_bytes)
     for text in (table_html(state), table_text(state), explain(state), caption(state), python_text(state)):
-        assert "nan" not in text.lower().replace("nemotron-nano", "") and "object at" not in text
+        # Some models are called nano.
+        assert not re.search(r"\bnan\b", text.lower()) and "object at" not in text
         assert "None" not in text
     assert len({name for name, _ in rows(state)}) == len(rows(state))
     assert flags_text(state)
@@ -248,11 +252,11 @@ def test_the_picture_is_to_scale_and_marks_this_length_and_the_crossing():
     # Nothing by colour alone: kinds of piece differ in their pattern, and each stands in a named row.
     patterns = dict(zip(fig.layout.yaxis.ticktext, held.marker.pattern.shape, strict=False))
     assert len({patterns["weights"], patterns["llama.cpp rounds up"], patterns["kept free"]}) == 3
-    assert set(flat.y) == {LLAMA_WEIGHTS} and flat.line.dash != solid.line.dash
+    assert set(flat.y) == {LLAMA_READ} and flat.line.dash != solid.line.dash
     assert solid.y[solid.x.index(8192)] == 2 * 8192 * 32 * 256 * 2
     assert solid.x[-1] == faint.x[0] == 131_072 and faint.opacity < 1
-    assert list(crossing.x) == [math.ceil(LLAMA_WEIGHTS / (2 * 32 * 256 * 2))]
-    assert list(now.x) == [8191, 8191] and list(now.y) == [LLAMA_WEIGHTS, found.kv_bytes]
+    assert list(crossing.x) == [math.ceil(LLAMA_READ / (2 * 32 * 256 * 2))]
+    assert list(now.x) == [8191, 8191] and list(now.y) == [LLAMA_READ, found.kv_bytes]
     assert list(steps.x) == [8191 * 131_072, 8191 * 16_384]
     texts = [word.text for word in fig.layout.annotations]
     assert f"equal at {crossing.x[0]:,} tokens" in texts and f"{bytes_text(steps.x[1])}, × 8.0" in texts
@@ -304,7 +308,7 @@ def test_copied_python_gives_the_same_answer(state, tmp_path, monkeypatch, capsy
 
 def test_copied_flags_are_the_engines_and_say_what_they_cannot():
     state = SizerState(context=8192, batch=4, tp=2, key_format="fp8", value_format="fp8")
-    assert flags_text(state).startswith("vllm serve llama-3.1-8b --max-model-len 8192 --max-num-seqs 4")
+    assert flags_text(state).startswith("vllm serve PATH/TO/llama-3.1-8b --max-model-len 8192 --max-num")
     llama_cpp = state.with_(engine="llama.cpp", key_format="q8_0", value_format="q8_0")
     assert "-ctk q8_0" in flags_text(llama_cpp)
     assert flags_text(state.with_(key_format="int4", value_format="int4")).startswith("# vllm does not store")

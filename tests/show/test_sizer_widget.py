@@ -80,7 +80,7 @@ def test_setting_the_state_moves_the_controls_once_and_calls_nothing_back(sizer)
         777,
         card="B200 SXM",
         tp=3,
-        engine="vllm",
+        engine="llama.cpp",
         edits=(Edit("one_kv_head"),),
         config=None,
     )

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from memlessons.cost import Lengths, accelerators, decode_bound, prefill_bound, sequences_that_fit
 from memlessons.cost.capacity import varied_sequences_that_fit
-from memlessons.sizing import Question, answer
+from memlessons.plan import Weights
+from memlessons.sizing import Question, answer, resolve
 from memlessons.sizing.table import table
 from memlessons.sizing.times import band
 from tests.sizing.models import A_TOKEN, CARD, CONFIG, LATENT, WINDOWED, model
@@ -146,3 +147,30 @@ def test_every_card_can_be_asked_about(card):
     found = answer(Question(LLAMA, context=4096, batch=2, card=card, kv_dtype="q8_0/f16"))
     assert found.step.bound.seconds > 0 and found.fits is not None
     assert card.name in table(found)
+
+
+def test_answers_of_configurations_that_differ_only_in_what_an_engine_asks_are_kept_apart():
+    narrow, wide = (LATENT | {"qk_nope_head_dim": n, "v_head_dim": n} for n in (16, 128))
+    one, other = (
+        answer(Question(model(c), context=1000, engine="naive_mla")).reserved for c in (narrow, wide)
+    )
+    assert one == 1000 * 4 * 8 * (16 + 32 + 16) * 2 and other == 1000 * 4 * 8 * (128 + 32 + 128) * 2
+
+
+def test_a_mixture_says_how_much_of_it_a_step_reads():
+    mixture = Weights(1000 * MIB, 500 * MIB, 150 * MIB, "toy", expert_share=1 / 8)
+    made = replace(model(), weights=mixture)
+    found = answer(Question(made, batch=2, card=CARD))
+    # 1,000 MiB, 300 of which a token needs: 800 of experts, 200 of the rest; two tokens wake 15 of 64.
+    assert found.step.weight_bytes == (200 + 800 * 15 // 64) * MIB + MIB // 2
+    assert any("choose evenly" in note and "300 MiB" in note and "400 MiB" in note for note in found.notes)
+
+
+def test_what_has_an_encoder_but_does_not_listen_has_no_engine_and_draft_heads_are_named():
+    assert answer(Question(resolve("t5-base"))).engines == ()
+    assert [e.engine for e in answer(Question(resolve("whisper-tiny"), context=448)).engines] == [
+        "whisper.cpp"
+    ]
+    assert any("no draft head" in note for note in answer(Question(LLAMA, draft=True)).notes)
+    drafting = resolve("deepseek-v3", draft=True)
+    assert any("draft head" in g.name for g in answer(Question(drafting, draft=True)).groups)

@@ -1,6 +1,7 @@
 """`memlessons size` as people call it: tables, JSON, flags, checks, errors, and what it may not load."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_comparing_gives_a_row_each(capsys, config):
 @pytest.mark.parametrize(
     ("engine", "kv", "words"),
     [
-        ("vllm", "fp8", ["vllm serve toy", "--max-model-len 8192", "--max-num-seqs 4",
+        ("vllm", "fp8", ["vllm serve /", "/toy ", "--max-model-len 8192", "--max-num-seqs 4",
                          "--tensor-parallel-size 2", "--kv-cache-dtype fp8"]),
         ("sglang", "fp8", ["--context-length 8192", "--max-running-requests 4", "--tp-size 2",
                            "--kv-cache-dtype fp8_e4m3"]),
@@ -83,6 +84,14 @@ def test_flags_serve_what_was_asked(capsys, config, engine, kv, words):
     asked = [config, "--context", "8k", "--batch", "4", "--tp", "2", "--kv", kv]
     shown = say(capsys, *asked, "--export", engine)
     assert all(word in shown for word in words), shown
+
+
+def test_what_would_keep_a_command_from_running_is_said_beside_it(capsys):
+    asked = ["llama-3.1-8b", "--context", "1m", "--gpu", "RTX 3060 12GB", "--export", "vllm"]
+    assert cli.main(["size", *asked]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("vllm serve PATH/TO/llama-3.1-8b --max-model-len 1048576")
+    assert "made to read 131,072" in shown.err and "does not fit" in shown.err and "PATH" not in shown.err
 
 
 def test_the_memory_fraction_leaves_the_reserve(capsys, config):
@@ -124,7 +133,9 @@ def test_checking_rows_says_which_are_off_and_exits_accordingly(capsys, tmp_path
         ["llama-3.1-8b", "--kv", "q0"], ["llama-3.1-8b", "--engine", "x"],
         ["llama-3.1-8b", "--lengths", "5"], ["llama-3.1-8b", "--lengths", "9k,1k"],
         ["llama-3.1-8b", "--export", "ideal"], ["llama-3.1-8b", "--kv", "q8_0", "--export", "vllm"],
-        ["llama-3.1-8b", "--batch", "0"], ["llama-3.1-8b", "--weights", "heavy"], ["x" * 5000], ["\x00"],
+        ["llama-3.1-8b", "--batch", "0"], ["llama-3.1-8b", "--batch", "2.5"], ["llama-3.1-8b", "--tp", "1k"],
+        ["llama-3.1-8b", "--context", "2.5"], ["llama-3.1-8b", "--gpu", ""],
+        ["llama-3.1-8b", "--weights", "heavy"], ["x" * 5000], ["\x00"],
         ["hf:" + "no/such/repository/name"],
     ],
 )  # fmt: skip
@@ -143,3 +154,19 @@ def test_it_loads_nothing_heavy(config):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_a_pipe_and_a_device_are_refused_and_not_waited_for(capsys, tmp_path):
+    pipe = tmp_path / "config.json"
+    os.mkfifo(pipe)
+    for words in ([str(pipe)], ["--check", str(pipe)], ["--log", "/dev/zero"]):
+        assert cli.main(["size", *words]) == 1
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_the_format_that_a_checkpoint_asks_for_is_told(capsys, tmp_path):
+    path = tmp_path / "config.json"
+    scheme = {"num_bits": 8, "type": "float"}
+    quantised = {"quant_method": "compressed-tensors", "kv_cache_scheme": scheme}
+    path.write_text(json.dumps(CONFIG | {"quantization_config": quantised}))
+    assert "asks engines to keep K and V in fp8: --kv fp8" in say(capsys, str(path))

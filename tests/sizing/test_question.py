@@ -50,12 +50,14 @@ def test_any_text_is_a_number_of_at_least_one_or_a_named_error(text):
         (BadQuestion, {"context": 0}), (BadQuestion, {"context": 10**30}), (BadQuestion, {"batch": 1.5}),
         (BadQuestion, {"batch": True}), (BadQuestion, {"tp": 10**9}), (BadQuestion, {"reserve_bytes": -1}),
         (BadQuestion, {"visible_bytes": "24"}), (BadQuestion, {"encoder_tokens": -1}),
-        (BadQuestion, {"context": 10**5000}), (UnknownEngine, {"engine": "vlm"}),
+        (BadQuestion, {"context": 10**5000}), (BadQuestion, {"card": "H100"}), (BadQuestion, {"model": None}),
+        (BadQuestion, {"lengths": (1, 2)}), (UnknownEngine, {"engine": "vlm"}),
+        (UnknownEngine, {"engine": None}),
     ],
 )  # fmt: skip
 def test_an_impossible_question_is_refused_by_name(error, more):
     with pytest.raises(error) as caught:
-        Question(model(), **more)
+        Question(**({"model": model()} | more))
     assert isinstance(caught.value, MemlessonsError) and next(iter(more)) in str(caught.value)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,6 +12,7 @@ from memlessons.errors import MemlessonsError
 
 BLOCK_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
+MOST_LINE_BYTES = 2 * 2**30
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 Source = str | PathLike[str] | IO[bytes]
@@ -24,7 +26,7 @@ def open_log(source: Source) -> tuple[IO[bytes], str]:
     """A stream of bytes and a name for messages: of a file, of a text, or of a stream of bytes as it is.
 
     A string is a text if it has more than one line or a blank, else the name of a file. LogUnreadable if
-    there is no such file.
+    there is no such file, or it is a folder, a pipe or a device.
     """
     if isinstance(source, str) and (len(source) > 4096 or any(c in source for c in "\n\r ")):
         try:
@@ -36,6 +38,9 @@ def open_log(source: Source) -> tuple[IO[bytes], str]:
     if isinstance(source, str | PathLike):
         path = Path(source)
         try:
+            # A pipe or a device may have no end, and opening one may wait for ever.
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise OSError("a folder, a pipe or a device, not a file")
             return path.open("rb"), path.name
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
@@ -47,9 +52,14 @@ def telling_lines(stream: IO[bytes], words: Sequence[bytes]) -> Iterator[tuple[i
     """(line number, line) of every line that holds one of `words`, without colours and line ends.
 
     Memory stays below a few blocks: a line longer than LINE_BYTES comes in pieces of the same number.
+    LogUnreadable for a line of more than MOST_LINE_BYTES, as a device of zeros has.
     """
     first = 1
+    endless = 0
     while block := _block(stream):
+        endless = 0 if b"\n" in block else endless + len(block)
+        if endless > MOST_LINE_BYTES:
+            raise LogUnreadable(f"more than {MOST_LINE_BYTES:,} bytes without an end of line: this is no log")
         # UTF-16, as some shells redirect, is plain text with a zero beside every letter.
         plain = block.translate(None, b"\0")
         if any(word in plain for word in words):

@@ -23,7 +23,8 @@ def read_log(path_or_text: Source) -> Reported:
 
     Reads line by line: a log of gigabytes, lines without end, binary junk, colours and UTF-16 are all
     right. Where several engines speak, the one that says most is reported and a note names the others.
-    NothingSaid if none does, LogUnreadable if there is no such file.
+    NothingSaid if none does, LogUnreadable if there is no such file. A path must be a file's: of a pipe or a
+    device, give the stream.
     """
     stream, name = open_log(path_or_text)
     # A stream that was given stays open: whoever opened it closes it.

@@ -6,6 +6,7 @@ from typing import Any
 
 from memlessons.plan.errors import InvalidPlan
 from memlessons.plan.formats import F16, Format
+from memlessons.plan.layer import Layer
 from memlessons.plan.memory_plan import MemoryPlan
 from memlessons.plan.store import Store
 
@@ -16,6 +17,10 @@ class UnknownEngine(InvalidPlan):
 
 class BadEngineArgument(InvalidPlan):
     """An argument that the engine does not have, or a value that it cannot take."""
+
+
+class CannotDivide(BadEngineArgument):
+    """So many devices that an engine cannot split this model's heads on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,12 @@ class Allocation:
 
 def kept(plan: MemoryPlan) -> Iterable[tuple[str, Store]]:
     """Every store of a plan with the name of the part it belongs to."""
-    for layer in plan.layers:
+    return kept_in(plan.layers)
+
+
+def kept_in(layers: Iterable[Layer]) -> Iterable[tuple[str, Store]]:
+    """Every store of some layers with the name of the part it belongs to."""
+    for layer in layers:
         for store in layer.stores:
             if layer.draft:
                 yield "draft", store

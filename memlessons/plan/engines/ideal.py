@@ -1,16 +1,22 @@
 """What a model needs and no engine rounds: the plan itself, on one of `tp` devices."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from memlessons.plan import edits
 from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.packed import in_formats
+from memlessons.plan.errors import whole
 from memlessons.plan.memory_plan import MemoryPlan
 from memlessons.plan.store import Store
 
 
 def ideal(asked: Asked, *, windows: bool = True) -> Allocation:
-    """Bytes of exactly what is kept; `windows=False` counts every layer as seeing everything."""
+    """Bytes of exactly what is kept; `windows=False` counts every layer as seeing everything.
+
+    On several devices, those of the fullest: ceil(kv_heads / tp) heads. Index keys as `in_formats` says.
+    """
     plan = on_device(asked.plan, asked.tp)
     if not windows:
         plan = without_windows(plan)
@@ -48,8 +54,28 @@ def lmcache_all_layers(asked: Asked) -> Allocation:
 
 
 def on_device(plan: MemoryPlan, tp: int) -> MemoryPlan:
-    """The plan of the fullest of `tp` devices: whole heads, latents not divided."""
+    """The plan of the fullest of `tp` devices: ceil(kv_heads / tp) whole heads, latents not divided."""
     return replace(plan, layers=edits.on_one_device(plan.layers, tp)) if tp > 1 else plan
+
+
+def cluster_bytes(plan: MemoryPlan, tp: int, context: int, encoder_tokens: int = 0) -> int:
+    """Bytes that all of `tp` devices keep together for one sequence, in the plan's own formats.
+
+    Heads are repeated only where there are more devices than heads; a state is shared out once, what does not
+    divide (a latent, index keys) is on every device. InvalidPlan for a tp below 1.
+    """
+    whole("tp", tp, least=1)
+
+    def together(store: Store) -> int:
+        if store.divides == "nothing":
+            return tp * plan.store_bytes(store, context, encoder_tokens)
+        if store.divides == "heads" and store.kv_heads:
+            store = replace(store, kv_heads=max(store.kv_heads, tp))
+        return plan.store_bytes(store, context, encoder_tokens)
+
+    # Layers of a kind are many: each kind is summed once.
+    counted = Counter(store for layer in plan.layers for store in layer.stores)
+    return sum(count * together(store) for store, count in counted.items())
 
 
 def without_windows(plan: MemoryPlan) -> MemoryPlan:
@@ -63,6 +89,7 @@ def without_windows(plan: MemoryPlan) -> MemoryPlan:
 
 
 def _pieces(asked: Asked, plan: MemoryPlan) -> Iterator[tuple[str, int, int, int, str]]:
+    plan = in_formats(plan, asked.kv_dtype)
     encoder = asked.context_tokens if asked.encoder_tokens is None else asked.encoder_tokens
     for name, store in kept(plan):
         if name == "rs":
@@ -70,6 +97,6 @@ def _pieces(asked: Asked, plan: MemoryPlan) -> Iterator[tuple[str, int, int, int
             continue
         slots = store.slots(encoder if store.grows_with == "encoder_tokens" else asked.context_tokens)
         cells = slots * asked.batch
-        keys = rows(asked.key_format, store.kv_heads, store.key_width)
-        values = rows(asked.value_format, store.kv_heads, store.value_width)
+        keys = rows(store.key_format, store.kv_heads, store.key_width)
+        values = rows(store.value_format, store.kv_heads, store.value_width)
         yield name, cells, cells * keys, cells * values, "what is kept, and nothing beside"

@@ -4,13 +4,15 @@ Everything is reserved at the start, in cells of one token. Slots (`n_seq`) eith
 ("unified") or have a stream of cells each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, kept_in, rows
+from memlessons.plan.engines.divided import whole_layers
 from memlessons.plan.engines.ideal import without_windows
 from memlessons.plan.errors import whole
 from memlessons.plan.formats import F32, Format
+from memlessons.plan.layer import Layer
 from memlessons.plan.memory_plan import MemoryPlan
 
 PAD = 256
@@ -30,6 +32,10 @@ RULES = {
     "llama.cpp: copies of the state for drafts": "a state cannot be taken back: one for each drafted token",
     "llama.cpp: a latent is kept once": "since #19067 (2026-01) V is read from K; before, a copy",
     "llama.cpp: latents expanded": "GGUFs made before MLA support (2025-04) hold expanded heads",
+    "llama.cpp: blocks divide the head width": "llama-context.cpp (2025): a cache type whose block does not "
+    "divide n_embd_head_k or n_embd_head_v is refused",
+    "llama.cpp: devices take whole layers": "llama-model.cpp, --split-mode layer: layer i of n on device "
+    "floor(i x devices / (n + 1)), the output being one more",
     "llama.cpp: unused values of index keys": "a build of 2026 reserved V for the indexer too",
 }
 _CELLS = "cells of all slots, in 256"
@@ -48,10 +54,11 @@ def llama_cpp(
     rs_copies: int = 1,
     indexer_unused_v_width: int = 0,
 ) -> Allocation:
-    """Bytes of its pools.
+    """Bytes of its pools, on the fullest of `tp` equal devices that whole layers are shared out to.
 
     With `n_seq`, `context_tokens` is what `-c` says, shared by so many slots, unified unless said otherwise;
-    without it, `batch` slots of `context_tokens` each with cells of their own.
+    without it, `batch` slots of `context_tokens` each with cells of their own. BadEngineArgument where a
+    block of the format does not divide a head.
     """
     slots = asked.batch if n_seq is None else n_seq
     for name, value in (("n_seq", slots), ("n_ubatch", n_ubatch), ("rs_copies", rs_copies)):
@@ -63,6 +70,7 @@ def llama_cpp(
     shared = n_seq is not None if unified is None else unified
     shared = shared or not asked.on("llama.cpp: slots have cells of their own")
     plan = _plan(asked, mla, no_iswa)
+    _refuse_broken_blocks(asked, plan)
     streams = 1 if shared else slots
     base = _padded(asked, total if shared else total // slots)
 
@@ -73,35 +81,50 @@ def llama_cpp(
             return min(base, window)
         return min(base, _padded(asked, window * (slots if shared else 1) + n_ubatch))
 
-    def pieces() -> Iterator[tuple[str, int, int, int, str]]:
-        widest = max((s.kv_heads * s.value_width for _, s in kept(plan)), default=0)
-        padded = not flash_attn and asked.on("llama.cpp: values as wide as the widest")
-        for name, store in kept(plan):
+    widest = max((rows(asked.value_format, s.kv_heads, s.value_width) for _, s in kept(plan)), default=0)
+    padded = not flash_attn and asked.on("llama.cpp: values as wide as the widest")
+
+    def pieces(layers: Iterable[Layer]) -> Iterator[tuple[str, int, int, int, str]]:
+        for name, store in kept_in(layers):
             if name == "rs":
-                yield (
-                    name,
-                    0,
-                    0,
-                    _state(asked, store.state, slots, rs_copies),
-                    "states in 32 bits, one a slot",
-                )
+                state = _state(asked, store.state, slots, rs_copies)
+                yield name, 0, 0, state, "states in 32 bits, one a slot"
                 continue
             local = store.window or store.block
             cells = streams * (window_cells(local) if local else base)
             encoder = asked.encoder_tokens if store.grows_with == "encoder_tokens" else None
             cells = cells if encoder is None else encoder * slots
-            keys = rows(asked.key_format, 1, store.kv_heads * store.key_width)
-            wide = store.kv_heads * store.value_width
-            if name in ("base", "swa", "draft") and wide and padded:
-                wide = widest
+            keys = rows(asked.key_format, store.kv_heads, store.key_width)
+            values = rows(asked.value_format, store.kv_heads, store.value_width)
+            if name in ("base", "swa", "draft") and values and padded:
+                values = widest
             if store.role == "latent" and mla == "k_plus_v" and asked.on("llama.cpp: a latent is kept once"):
-                wide = store.key_width - store.rope_width
+                values = rows(asked.value_format, 1, store.key_width - store.rope_width)
             if name == "idx" and asked.on("llama.cpp: unused values of index keys"):
-                wide = indexer_unused_v_width
+                values = rows(asked.value_format, 1, indexer_unused_v_width)
             stored = cells // store.stride
-            yield name, stored, stored * keys, stored * rows(asked.value_format, 1, wide), _CELLS
+            yield name, stored, stored * keys, stored * values, _CELLS
 
-    return gathered("llama.cpp", pieces())
+    devices = asked.tp if asked.on("llama.cpp: devices take whole layers") else 1
+    each = (gathered("llama.cpp", pieces(share)) for share in whole_layers(plan.layers, devices))
+    return max(each, key=lambda device: device.total)
+
+
+def _refuse_broken_blocks(asked: Asked, plan: MemoryPlan) -> None:
+    if not asked.on("llama.cpp: blocks divide the head width"):
+        return
+    for name, store in kept(plan):
+        if name == "idx":  # its row may hold more than a head
+            continue
+        for letter, format, width in (
+            ("K", asked.key_format, store.key_width),
+            ("V", asked.value_format, store.value_width),
+        ):
+            if format.group is not None and width % format.group:
+                raise BadEngineArgument(
+                    f"{letter} cache type {format.name} with block size {format.group} does not divide the "
+                    f"head width {width}: llama.cpp does not start; ask for f16, or a type without blocks"
+                )
 
 
 def _plan(asked: Asked, mla: str, no_iswa: bool) -> MemoryPlan:

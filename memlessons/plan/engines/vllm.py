@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept
+from memlessons.plan.engines.divided import refuse_uneven
 from memlessons.plan.engines.ideal import on_device
+from memlessons.plan.engines.packed import served_rows
 from memlessons.plan.errors import whole
 from memlessons.plan.store import Store
 from memlessons.units import GIB
 
 RULES = {
     "vllm: heads are divided": "ModelConfig.get_num_kv_heads: max(1, kv_heads // tp) on each device",
+    "vllm: heads come out even": "ModelConfig.verify_with_parallel_config: query heads % tp == 0; "
+    "QKVParallelLinear: kv heads % tp == 0, or tp % kv heads == 0 and each is repeated",
     "vllm: attention blocks as large as a state": "model_executor/models/config.py: block = ceil16(state "
     "page / bytes a token), mode align",
     "vllm: two blocks a group of states": "MambaSpec, mode align: 2 + speculative blocks for each request",
@@ -26,6 +30,10 @@ RULES = {
     "vllm: blocks of a chunk": "ChunkedLocalAttentionSpec: cdiv(min(chunk + batched tokens, L), block)",
     "vllm: short pages get longer blocks": "unify_kv_cache_spec_page_size: the block grows by the ratio",
     "vllm: fp8_ds_mla": "MLAAttentionSpec: 656 bytes a token: 512 of fp8, 4 scales, 64 x 2 for the position",
+    "vllm: 8 bits beside an indexer are packed": "flashmla_sparse.py (2025-09): fp8 is another name for "
+    "fp8_ds_mla there",
+    "vllm: index keys have 8 bits": "DeepseekV32IndexerCache (2025-09): head_dim + head_dim // 128 * 4 "
+    "bytes, whatever --kv-cache-dtype",
 }
 Mode = Literal["full", "hybrid", "hybrid_mamba_align"]
 
@@ -63,6 +71,7 @@ def vllm(
         raise BadEngineArgument(f"mode={mode!r}: must be 'full', 'hybrid' or 'hybrid_mamba_align'")
     length = asked.context_tokens if max_model_len is None else max_model_len
     whole("max_model_len", length, least=1)
+    refuse_uneven(asked, "vllm")
     plan = on_device(asked.plan, asked.tp if asked.on("vllm: heads are divided") else 1)
     groups = list(_groups(asked, list(kept(plan))))
     if not any(g.token_bytes for g in groups):
@@ -109,12 +118,7 @@ def _groups(asked: Asked, found: list[tuple[str, Store]]) -> Iterator[Group]:
 
 
 def _token_bytes(asked: Asked, store: Store) -> int:
-    if store.role == "latent" and asked.kv_dtype == "fp8_ds_mla" and asked.on("vllm: fp8_ds_mla"):
-        rank = store.key_width - store.rope_width
-        return rank + rank // 128 * 4 + store.rope_width * 2
-    return rows(asked.key_format, store.kv_heads, store.key_width) + rows(
-        asked.value_format, store.kv_heads, store.value_width
-    )
+    return sum(served_rows(asked, store, "vllm"))
 
 
 class _Pool:

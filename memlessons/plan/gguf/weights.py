@@ -14,6 +14,7 @@ _EXPERTS = re.compile(r"^blk\.\d+\.ffn_\w*?_(ch)?exps\.")
 # Before April 2024 each expert had tensors of its own: blk.0.ffn_gate.3.weight.
 _ONE_EXPERT = re.compile(r"^blk\.\d+\.ffn_(gate|up|down)\.\d+\.")
 _BLOCK = re.compile(r"^blk\.(\d{1,9})\.")
+_TABLES = ("per_layer_token_embd.weight", "position_embd.weight", "token_types.weight")
 _MOST_ELEMENTS = 2**50
 
 
@@ -22,9 +23,9 @@ def weights_of(header: GGUFHeader, *, partial: bool = False) -> Weights:
 
     A split model is summed over its parts, which must lie beside this one. A token touches
     `expert_used_count` of a layer's routed experts and everything else, but for the layers that only draft
-    (`nextn_predict_layers`) and for per-layer embeddings, of which it looks up one row (Gemma 3n's
-    "effective" parameters leave them out too). The embedding counts as touched: it often is the output
-    layer as well.
+    (`nextn_predict_layers`). Tables of which it looks up a row count as touched, as from a config.json, and
+    again as lookups: positions, per-layer embeddings (Gemma 3n's "effective" parameters leave them out), and
+    the embedding, unless it is the output layer as well.
 
     With `partial`, a file may end before its data, as the first megabytes of a download do. Raises
     MissingParts, UnknownTensorType, TruncatedModel, NotAModel (tensors that overlap or cannot be) or
@@ -43,13 +44,25 @@ def weights_of(header: GGUFHeader, *, partial: bool = False) -> Weights:
     shares = [(tensor, touched.elements(tensor)) for tensor in tensors]
     active = sum(elements for _, elements in shares)
     active_bytes = sum(stored_bytes(t) * elements // max(1, elements_of(t)) for t, elements in shares)
+    tables = _looked_up(tensors)
     return Weights(
         sum(map(stored_bytes, tensors)),
         total,
         max(1, active),
         f"the tensors of {parts[0].path.name}: {_formats(tensors)}",
         max(1, active_bytes),
+        touched.expert_share(tensors),
+        sum(map(elements_of, tables)),
+        sum(map(stored_bytes, tables)),
     )
+
+
+def _looked_up(tensors: Iterable[TensorInfo]) -> list[TensorInfo]:
+    """The tables of which a token takes a row; without a tensor for it, the embedding is the output layer."""
+    tensors = list(tensors)
+    apart = any(tensor.name.startswith("output.") for tensor in tensors)
+    names = (*_TABLES, "token_embd.weight") if apart else _TABLES
+    return [tensor for tensor in tensors if tensor.name in names and elements_of(tensor)]
 
 
 def _check_places(header: GGUFHeader, partial: bool) -> None:
@@ -101,7 +114,7 @@ class _Touched:
 
     def elements(self, tensor: TensorInfo) -> int:
         elements, block = elements_of(tensor), _BLOCK.match(tensor.name)
-        if not elements or tensor.name.startswith("per_layer_token_embd."):
+        if not elements:
             return 0
         if block and self.layers is not None and int(block[1]) >= self.layers:
             return 0
@@ -114,6 +127,11 @@ class _Touched:
             held = tensor.shape[0]
             return elements // held * min(self.used, held)
         return elements
+
+    def expert_share(self, tensors: Iterable[TensorInfo]) -> float | None:
+        """How many of its routed experts a token takes, of all; None where no tensor holds any."""
+        held = any(_EXPERTS.match(t.name) or _ONE_EXPERT.match(t.name) for t in tensors)
+        return self.used / self.experts if held and self.used else None
 
     def need_counts(self, tensor: TensorInfo) -> None:
         if not self.used:

@@ -31,7 +31,8 @@ def attention_stores(fields: Fields, kind: str, expand_latent: bool = False) -> 
         raise UnknownArchitecture(
             f"layer {fields.layer} keeps entries for runs of tokens: no rule knows how wide"
         )
-    latent = first(LATENT, fields) if kind not in ("cross", "decoder", "decoder sliding") else None
+    without = kind in ("cross", "decoder", "decoder sliding") or first(NO_LATENT, fields) is not None
+    latent = None if without else first(LATENT, fields)
     if latent is not None:
         store = _expanded(fields) if expand_latent else latent.value
         kept = Kept([store], [latent.rule])
@@ -117,6 +118,13 @@ def _expanded(fields: Fields) -> Store:
     return Store("self", heads, keys, values, key_format=BF16, value_format=BF16)
 
 
+def _off(fields: Fields) -> bool | None:
+    return True if fields.flag("use_mla") is False else None
+
+
+NO_LATENT: tuple[Rule[bool], ...] = (
+    Rule("latent off: use_mla is false", "DeepSeek-OCR, config.json; Hunyuan's class", _off),
+)
 LATENT: tuple[Rule[Store], ...] = (
     Rule("latent: swa_kv_lora_rank", f"{_HF} (dots3 note): layers with a window", _near_latent),
     Rule("latent: no position where no_rope_layers is 0", f"{_HF} (Mistral Large 4)", _latent_alone),

@@ -10,10 +10,12 @@ from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
 from memlessons.plan.huggingface.fields import Fields
 from memlessons.plan.huggingface.heads import query_heads
 from memlessons.plan.huggingface.index import index_store, read_tokens
-from memlessons.plan.huggingface.kinds import layer_count, layer_kinds
+from memlessons.plan.huggingface.kinds import drafted_kinds, layer_count, layer_kinds
 from memlessons.plan.huggingface.order import LOOPS, SHARING, draft_layers
+from memlessons.plan.huggingface.quantised import kv_dtype
+from memlessons.plan.huggingface.refusals import refuse_unread_state, refuse_what_keeps_nothing
 from memlessons.plan.huggingface.rules import Rule, first
-from memlessons.plan.huggingface.source import language_model, load_config, refuse_encoders
+from memlessons.plan.huggingface.source import language_model, load_config
 from memlessons.plan.huggingface.states import elements, formats
 from memlessons.plan.huggingface.windows import longest_context
 from memlessons.plan.layer import Layer
@@ -25,12 +27,17 @@ Unknown = Literal["refuse", "leave out"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A configuration understood: the plan, how far the model reads, and the rules that fired, in order."""
+    """A configuration understood: the plan, how far the model reads, and the rules that fired, in order.
+
+    `kv_dtype` is the format of keys and values that the file asks engines for ("fp8"), None where it asks for
+    none. The plan is in 16 bits all the same: whoever sizes for an engine chooses.
+    """
 
     plan: MemoryPlan
     longest_context: int | None
     fields: Fields
     rules: tuple[Rule[Any], ...]
+    kv_dtype: str | None = None
 
 
 def from_huggingface(
@@ -65,22 +72,24 @@ def read_huggingface(
 ) -> Reading:
     """Like `from_huggingface`, with the rules that fired and the length that the model was made to read."""
     fields = language_model(load_config(config), without)
-    refuse_encoders(fields)
+    refuse_what_keeps_nothing(fields)
     fields = replace(fields, layers=layer_count(fields))
     kinds, kinds_rule = layer_kinds(fields)
+    refuse_unread_state(fields, kinds, kinds_rule.name)
     fields = replace(fields, layers=len(kinds))
     builder = _Builder(fields, kinds, expand_latent, unknown_state)
     built = [builder.layer(i, kind) for i, kind in enumerate(kinds)]
     layers = _ordered(fields, built, kinds, builder)
     if draft:
-        layers += draft_layers(fields, layers)
+        named = [builder.layer(len(kinds) - 1, kind) for kind in drafted_kinds(fields, kinds_rule)]
+        layers += draft_layers(fields, layers, named)
     if not any(layer.stores for layer in layers):
         raise UnknownArchitecture(
             f"{kinds_rule.name}: no layer keeps anything, which no rule can be right about"
         )
     rules = tuple(dict.fromkeys((kinds_rule, *builder.fired)))
-    named = tuple(replace(layer, rule=layer.rule or kinds_rule.name) for layer in layers)
-    return Reading(MemoryPlan(named), longest_context(fields), fields, rules)
+    plan = MemoryPlan(tuple(replace(layer, rule=layer.rule or kinds_rule.name) for layer in layers))
+    return Reading(plan, longest_context(fields), fields, rules, kv_dtype(fields))
 
 
 class _Builder:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memlessons.plan.huggingface import names
+from memlessons.plan.huggingface.blocks import attention_of_block
 from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
 from memlessons.plan.huggingface.fields import Fields
 from memlessons.plan.huggingface.rules import Fired, Rule, first
@@ -25,7 +26,8 @@ def kv_heads(fields: Fields) -> Fired[int]:
     if fired is None:
         raise UnknownArchitecture(
             f"model_type={fields.model_type!r} names no key and value heads ({', '.join(names.KV_HEADS)}): "
-            "only of types that are known to keep as many as query heads would that be assumed"
+            "only of types that are known to keep as many as query heads would that be assumed. A model that "
+            "attends to nothing has a state, and no rule knows this one's"
         )
     return fired
 
@@ -77,12 +79,8 @@ def _other_setting(fields: Fields) -> int | None:
 
 def _of_group(fields: Fields) -> int | None:
     """Nemotron-NAS: so many query heads share a K and V, layer by layer."""
-    blocks, heads = fields.items("block_configs"), query_heads(fields)
-    if not blocks or fields.layer is None or fields.layer >= len(blocks):
-        return None
-    block = blocks[fields.layer]
-    attention = block.get("attention") if isinstance(block, dict) else None
-    size = Fields((attention,)).whole("n_heads_in_group") if isinstance(attention, dict) else None
+    attention, heads = attention_of_block(fields), query_heads(fields)
+    size = None if attention is None else attention.whole("n_heads_in_group")
     if size is None or heads is None:
         return None
     if heads % size:
@@ -94,6 +92,14 @@ def _multi_query(fields: Fields) -> int | None:
     if fields.flag("new_decoder_architecture"):
         return None
     return 1 if fields.flag("multi_query") else None
+
+
+def _named_multi_query(fields: Fields) -> int | None:
+    return 1 if fields.text("attention_head_type") == "multiquery" else None
+
+
+def _first_chatglm(fields: Fields) -> int | None:
+    return query_heads(fields) if fields.flag("position_encoding_2d") else None
 
 
 def _chatglm(fields: Fields) -> int | None:
@@ -120,6 +126,15 @@ def _known_multi_head(fields: Fields) -> int | None:
     return query_heads(fields) or (1 if fields.kind == "decoder" else None)
 
 
+def _of_two_streams(fields: Fields) -> int | None:
+    wide, heads = fields.whole("attention_hidden_size"), query_heads(fields)
+    if wide is None or heads is None or fields.has("head_dim"):
+        return None
+    if wide % heads:
+        raise BadConfig(f"attention_hidden_size={wide} is no multiple of {heads} heads")
+    return wide // heads
+
+
 def _divided(fields: Fields) -> int | None:
     hidden, heads = hidden_size(fields), query_heads(fields)
     if hidden is None:
@@ -132,6 +147,9 @@ def _divided(fields: Fields) -> int | None:
 
 
 def _apart(fields: Fields) -> int | None:
+    if fields.flag("use_mla") is False:
+        # A file of a class that can keep latents has a 0 where this model has no width of its own.
+        return fields.whole("v_head_dim", least=0) or None
     # In a latent's configuration v_head_dim is what is computed from it, not what is kept.
     return None if fields.raw("kv_lora_rank") is not None else fields.whole("v_head_dim")
 
@@ -154,6 +172,9 @@ KV_HEADS: tuple[Rule[int], ...] = (
          _named("swa_num_key_value_heads", kinds="sliding")),
     Rule("kv_heads: multi_query", f"{_VLLM} (Falcon, GPT-BigCode): one head, unless new_decoder_architecture",
          _multi_query),
+    Rule("kv_heads: attention_head_type", "SantaCoder, config.json: multiquery", _named_multi_query),
+    Rule("kv_heads: position_encoding_2d", "ChatGLM-6B, modeling_chatglm.py: every head keeps its own",
+         _first_chatglm),
     Rule("kv_heads: multi_query_attention is false", "ChatGLM2, config.json", _chatglm),
     Rule("kv_heads: attn_config", f"{_VLLM} (MPT, DBRX)", _mpt),
     Rule("kv_heads: n_head_kv", f"{_VLLM} (Falcon)", _named("n_head_kv")),
@@ -173,6 +194,8 @@ KEY_WIDTH: tuple[Rule[int], ...] = (
          _named("swa_head_dim", kinds="sliding")),
     Rule("width: head_dim", _HF, _named("head_dim")),
     Rule("width: attention_head_dim", f"{_VLLM} (Zamba2)", _named("attention_head_dim")),
+    Rule("width: attention_hidden_size / heads", f"{_HF} (Zamba): attention reads two residual streams",
+         _of_two_streams),
     Rule("width: kv_channels", f"{_HF} (GLM, JetMoe)", _named("kv_channels")),
     Rule("width: hidden_size_per_head", f"{_VLLM} (PLaMo)", _named("hidden_size_per_head")),
     Rule("width: d_kv", f"{_HF} (T5)", _named("d_kv")),

@@ -7,15 +7,16 @@ and "sparse" (DeepSeek-V4's compressed kinds); "none".
 """
 
 from memlessons.plan.huggingface import names
+from memlessons.plan.huggingface.blocks import kinds_of_blocks
 from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
 from memlessons.plan.huggingface.fields import MOST_LAYERS, Fields
+from memlessons.plan.huggingface.order import DRAFT
 from memlessons.plan.huggingface.patterns import (
     Kinds,
     call_sites,
     kimi_linear,
     letters,
     local_ids,
-    nas,
     numbered,
     ones,
     pattern_text,
@@ -35,6 +36,7 @@ from memlessons.plan.huggingface.periods import (
     interval,
     of_class,
     period,
+    plamo_steps,
     sparse_freq,
 )
 from memlessons.plan.huggingface.rules import Fired, Rule, first
@@ -52,9 +54,23 @@ def _checked(fired: Fired[Kinds], fields: Fields) -> tuple[Kinds, Rule[Kinds]]:
     kinds = fired.value
     if not kinds:
         raise BadConfig(f"{fired.rule.name}: no layers")
+    if fields.layers is not None and len(kinds) == fields.layers + _drafted(fields):
+        kinds = kinds[: fields.layers]
     if fields.layers is not None and len(kinds) != fields.layers:
         raise BadConfig(f"{fired.rule.name}: it names {len(kinds)} layers, but the model has {fields.layers}")
     return kinds, fired.rule
+
+
+def _drafted(fields: Fields) -> int:
+    """Layers of a draft head, whose kinds a list may name after those of the model."""
+    found = first(DRAFT, fields)
+    return 0 if found is None else found.value
+
+
+def drafted_kinds(fields: Fields, rule: Rule[Kinds]) -> Kinds:
+    """The kinds of a draft head's layers, where the list that gave those of the model names them too."""
+    named = rule.apply(fields) or []
+    return named[fields.layers :] if fields.layers is not None else []
 
 
 def layer_count(fields: Fields) -> int | None:
@@ -89,6 +105,7 @@ KINDS: tuple[Rule[Kinds], ...] = (
     Rule("kinds: hybrid_override_pattern", f"{_HF} (Nemotron-H)", letters),
     Rule("kinds: block_types, repeated", f"{_HF} (RecurrentGemma)", repeated),
     Rule("kinds: full_attn_idxs", f"{_HF} (LFM2)", numbered("full_attn_idxs", "conv")),
+    Rule("kinds: mamba_step", "vLLM, models/plamo2.py", plamo_steps),
     Rule("kinds: attn_layer_period", f"{_HF} (Jamba)", period),
     Rule("kinds: attn_layer_indices", f"{_HF} (Bamba)", numbered("attn_layer_indices", "linear")),
     Rule("kinds: full_attention_interval", f"{_HF} (Qwen3-Next)",
@@ -101,7 +118,7 @@ KINDS: tuple[Rule[Kinds], ...] = (
     Rule("kinds: linear_attn_config, counted from 1", "Kimi-Linear, config.json", kimi_linear),
     Rule("kinds: hybrid_layer_ids", f"{_HF} (Zamba2)", call_sites),
     Rule("kinds: attention and a state in every layer", f"{_HF} (Falcon-H1)", in_every_layer),
-    Rule("kinds: block_configs", f"{_VLLM} (Nemotron-NAS)", nas),
+    Rule("kinds: block_configs", f"{_VLLM} (Nemotron-NAS)", kinds_of_blocks),
     Rule("kinds: cross_attention_layers", f"{_HF} (Llama 3.2 Vision)",
          numbered("cross_attention_layers", "full", "cross")),
     Rule("kinds: local_layer_ids", f"{_HF} (Inkling)", local_ids),

@@ -1,6 +1,6 @@
 """Whose memory a layer reads, how often it is passed, and what a draft head adds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from memlessons.plan.huggingface.errors import BadConfig
@@ -116,15 +116,18 @@ def _bounded(order: list[int]) -> list[int]:
     return order
 
 
-def draft_layers(fields: Fields, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def draft_layers(fields: Fields, layers: tuple[Layer, ...], named: Sequence[Layer] = ()) -> tuple[Layer, ...]:
     """The layers of a draft head: each keeps what the last attending layer of the model keeps.
 
-    They are full attention in all published models; a recurrent model's state is copied by the engine for
-    each drafted token, which is the engine's to count.
+    `named` are draft layers that the configuration itself describes, built. Where it names none they are full
+    attention; a recurrent model's state is copied by the engine for each drafted token, which is the engine's
+    to count.
     """
     found = first(DRAFT, fields)
     if found is None:
         return ()
+    if named:
+        return tuple(replace(layer, draft=True, rule=f"{found.rule.name}; {layer.rule}") for layer in named)
     for layer in reversed(layers):
         kept = tuple(s for s in layer.stores if s.role in ("self", "latent", "index") and s.window is None)
         if kept and any(s.role != "index" for s in kept):

@@ -147,10 +147,12 @@ def ratios(fields: Fields) -> Kinds | None:
     if len(found) < n or any(isinstance(ratio, bool) or not isinstance(ratio, int) for ratio in found):
         raise BadConfig(f"compress_ratios must be a list of {n} whole numbers or more")
     kinds = {0: "sliding", 4: "sparse", 128: "heavy"}
-    for ratio in found[:n]:
+    for ratio in found:
         if ratio not in kinds:
             raise UnknownArchitecture(f"compress_ratios names runs of {short(ratio)}: known are 0, 4, 128")
-    return [kinds[ratio] for ratio in found[:n]]
+    # Where the count of draft layers is left out, all that is over is theirs.
+    named = found if fields.whole("num_nextn_predict_layers", least=0) else found[:n]
+    return [kinds[ratio] for ratio in named]
 
 
 def kimi_linear(fields: Fields) -> Kinds | None:
@@ -171,21 +173,6 @@ def call_sites(fields: Fields) -> Kinds | None:
         return None
     shared = fields.numbers("hybrid_layer_ids", below=n)
     return None if shared is None else _among(shared, "parallel", "linear", n)
-
-
-def nas(fields: Fields) -> Kinds | None:
-    """An object a layer, which says whether its attention was left out."""
-    blocks = fields.items("block_configs")
-    if blocks is None:
-        return None
-    kinds = []
-    for i, block in enumerate(blocks):
-        attention = block.get("attention") if isinstance(block, dict) else None
-        if not isinstance(attention, dict):
-            raise BadConfig(f"block_configs[{i}].attention is missing")
-        gone = attention.get("no_op") or attention.get("replace_with_linear")
-        kinds.append("none" if gone else "full")
-    return kinds
 
 
 def pattern_text(fields: Fields) -> Kinds | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from memlessons.plan.huggingface.fields import LONGEST, Fields
 from memlessons.plan.huggingface.patterns import SPELLINGS, WINDOWS, Kinds, among_bits
+from memlessons.plan.huggingface.recurrent import RWKV
 from memlessons.plan.huggingface.source import class_pattern
 
 
@@ -13,9 +14,31 @@ def period(fields: Fields) -> Kinds | None:
     if n is None or period is None:
         return None
     offset = fields.whole("attn_layer_offset", least=0) or 0
-    # Zamba's shared block attends beside a state, Jamba's layers attend in its place.
-    attending = "parallel" if fields.has("attention_hidden_size") else "full"
-    return [attending if i % period == offset % period else "linear" for i in range(n)]
+
+    def of(attending: str, count: int) -> Kinds:
+        return [attending if i % period == offset % period else "linear" for i in range(count)]
+
+    # Zamba's shared block attends beside a state, first in layer 2; the period counts from layer 3 on.
+    if fields.has("attention_hidden_size"):
+        return ["linear", "linear", "parallel", *of("parallel", n - 3)]
+    return of("full", n)
+
+
+def plamo_steps(fields: Fields) -> Kinds | None:
+    """PLaMo 2: one layer of each step attends, the middle one, or the last of a model shorter than that.
+
+    A window is off in the layers that full_attention_idx names.
+    """
+    n, step = fields.layers, fields.whole("mamba_step", least=2)
+    if n is None or step is None or fields.flag("mamba_enabled") is False:
+        return None
+    near = "sliding" if fields.raw("attention_window_size") is not None else "full"
+    wide = [
+        *(fields.numbers("full_attention_idx", below=n) or ()),
+        *(fields.numbers("full_attn_idx", below=n) or ()),
+    ]
+    attend = {n - 1} if n <= step // 2 else set(range(step // 2, n, step))
+    return [("full" if i in wide else near) if i in attend else "linear" for i in range(n)]
 
 
 def interval(name: str, other: str) -> Callable[[Fields], Kinds | None]:
@@ -52,10 +75,11 @@ def chunks(fields: Fields) -> Kinds | None:
     n = fields.layers
     if n is None or fields.whole("attention_chunk_size", most=LONGEST) is None:
         return None
-    rope = fields.one_a_layer("no_rope_layers")
+    rope = fields.items("no_rope_layers")
     if rope:
-        return ["chunked" if bit else "full" for bit in rope]
-    interval = fields.whole("no_rope_layer_interval")
+        return ["chunked" if bit else "full" for bit in fields.one_a_layer("no_rope_layers") or ()]
+    # An empty list asks for the class's own, as published files have it.
+    interval = fields.whole("no_rope_layer_interval") or (None if rope is None else 4)
     if interval is None:
         return None
     return ["full" if (i + 1) % interval == 0 else "chunked" for i in range(n)]
@@ -80,13 +104,14 @@ def of_class(fields: Fields) -> Kinds | None:
 
 
 def _has_window(fields: Fields) -> bool:
-    return fields.whole(*WINDOWS, "attention_chunk_size", least=0, most=LONGEST) is not None
+    return fields.whole(*WINDOWS, "attention_chunk_size", least=-1, most=LONGEST) is not None
 
 
 def all_state(fields: Fields) -> Kinds | None:
     """A state in each layer, where no field speaks of attention heads or the state is a matrix."""
     n = fields.layers
-    if n is not None and fields.has("qk_dim_factor"):
+    own = fields.has("qk_dim_factor") or fields.model_type in RWKV or fields.inner("ssm_cfg") is not None
+    if n is not None and own:
         return ["linear"] * n
     heads = ("num_attention_heads", "n_head", "n_heads", "decoder_attention_heads", "num_query_heads")
     if n is None or any(fields.raw(name) is not None for name in heads):
@@ -96,8 +121,8 @@ def all_state(fields: Fields) -> Kinds | None:
 
 def all_sliding(fields: Fields) -> Kinds | None:
     """A window in each layer, where one is given and nothing says which layers have it."""
-    window = fields.whole(*WINDOWS, least=0, most=LONGEST)
-    return ["sliding"] * fields.layers if window and fields.layers is not None else None
+    window = fields.whole(*WINDOWS, least=-1, most=LONGEST)
+    return ["sliding"] * fields.layers if (window or 0) > 0 and fields.layers is not None else None
 
 
 def all_full(fields: Fields) -> Kinds | None:

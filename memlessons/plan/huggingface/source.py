@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from memlessons.plan.huggingface import names
-from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
+from memlessons.plan.huggingface.errors import BadConfig
 from memlessons.plan.huggingface.fields import Fields
 
 MOST_BYTES = 16 * 2**20
@@ -20,8 +21,8 @@ _DEPTH = 4
 # What may stand around a language model that names its own layers: how the whole is stored and put together.
 # Sizes out there are those of eyes and ears: one music model has a head_dim of 1280 for its sound.
 _AROUND = frozenset((
-    "is_encoder_decoder", "quantization_config", "torch_dtype", "dtype", "tie_word_embeddings", "model_type",
-    "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
+    "is_encoder_decoder", "quantization_config", "quantization", "torch_dtype", "dtype", "model_type",
+    "tie_word_embeddings", "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
 ))  # fmt: skip
 
 
@@ -41,14 +42,19 @@ def load_config(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         if path.is_dir():
             path = path / "config.json"
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise BadConfig(f"{path} has {size:,} bytes: a configuration has at most {MOST_BYTES:,}")
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        # A pipe or a device may never end.
+        regular, size = S_ISREG(path.stat().st_mode), path.stat().st_size
+        data = b""
+        if regular and size <= MOST_BYTES:
+            with path.open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadConfig(f"{str(path)[:300]} cannot be read: {reason}") from None
+    if not regular:
+        raise BadConfig(f"{str(path)[:300]} cannot be read: it is a folder, a pipe or a device")
+    if size > MOST_BYTES:
+        raise BadConfig(f"{path} has {size:,} bytes: a configuration has at most {MOST_BYTES:,}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -154,10 +160,6 @@ def keeps_query_heads(model_type: str) -> bool:
     return model_type in _known()["multi_head"]
 
 
-def refuse_encoders(fields: Fields) -> None:
-    """Raise UnknownArchitecture for a model that reads a text once and keeps nothing between tokens."""
-    if fields.model_type in _known()["encoders"] and not fields.flag("is_decoder"):
-        raise UnknownArchitecture(
-            f"model_type={fields.model_type!r}: an encoder reads a text once and keeps nothing between "
-            "tokens (with is_decoder it would)"
-        )
+def listed(name: str) -> frozenset[str]:
+    """The types of a list in classes.json, such as "encoders"."""
+    return frozenset(_known()[name])

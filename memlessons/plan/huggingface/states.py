@@ -5,23 +5,16 @@ k - 1 inputs before the current one. Engines keep convolution inputs in 16 bits 
 configuration says otherwise (vLLM's default, and that of transformers); llama.cpp keeps both in 32.
 """
 
-from typing import NamedTuple
-
 from memlessons.plan.formats import BF16, F16, F32, Format
+from memlessons.plan.huggingface.elements import Elements
 from memlessons.plan.huggingface.errors import BadConfig
 from memlessons.plan.huggingface.fields import Fields
 from memlessons.plan.huggingface.heads import hidden_size, key_width, kv_heads, query_heads
+from memlessons.plan.huggingface.recurrent import mamba_package, plamo2, rwkv_matrix
 from memlessons.plan.huggingface.rules import Fired, Rule, first
 
 _HF = "transformers 5.24, modeling of the class"
 _FORMATS = {"float32": F32, "bfloat16": BF16, "float16": F16}
-
-
-class Elements(NamedTuple):
-    """Elements that one layer keeps for a sequence: inputs of convolutions, and state."""
-
-    conv: int
-    state: int
 
 
 def elements(fields: Fields) -> Fired[Elements] | None:
@@ -167,6 +160,9 @@ def _xlstm(f: Fields) -> Elements | None:
 STATES: tuple[Rule[Elements], ...] = (
     Rule("state: gated delta", f"{_HF} (Qwen3-Next): values x keys a head", _gated_delta),
     Rule("state: delta attention with a convolution each", f"{_HF} (Kimi-Linear)", _kda),
+    Rule("state: PLaMo 2", "vLLM, models/plamo2.py: a convolution without groups", plamo2),
+    Rule("state: ssm_cfg", "arXiv:2312.00752 and 2405.21060; defaults of their package's classes",
+         mamba_package),
     Rule("state: Mamba-2", "arXiv:2405.21060; llama.cpp, llama-hparams.cpp", _mamba2),
     Rule("state: Mamba-2 without attention", "arXiv:2405.21060", _pure_mamba2),
     Rule("state: a short convolution", f"{_HF} (LFM2)", _short_conv),
@@ -174,6 +170,8 @@ STATES: tuple[Rule[Elements], ...] = (
     Rule("state: compressed convolutional attention", f"{_HF} (Zaya)", _compressed_convolution),
     Rule("state: RG-LRU", "arXiv:2402.19427 (RecurrentGemma)", _rg_lru),
     Rule("state: lightning attention", "arXiv:2501.08313: width x width a head", _lightning),
+    Rule("state: RWKV, a matrix a head", "arXiv:2404.05892, 2503.14456; llama.cpp, llama-hparams.cpp",
+         rwkv_matrix),
     Rule("state: RWKV", f"{_HF} (RWKV-4)", _rwkv),
     Rule("state: xLSTM", "arXiv:2405.04517: a matrix of keys x values a head", _xlstm),
     Rule("state: Mamba", "arXiv:2312.00752", _mamba1),

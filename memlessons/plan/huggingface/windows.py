@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from memlessons.plan.huggingface import names
+from memlessons.plan.huggingface.blocks import window_of_block
 from memlessons.plan.huggingface.errors import BadConfig
 from memlessons.plan.huggingface.fields import LONGEST, Fields
 from memlessons.plan.huggingface.rules import Rule, first
@@ -25,6 +26,9 @@ def longest_context(fields: Fields) -> int | None:
 
 def window(fields: Fields) -> Reach:
     """Tokens that a layer with a window sees, its own included, or None where it is off; and the rule."""
+    own = first(OWN, fields)
+    if own is not None:
+        return Reach(own.value, own.rule)
     off = first(OFF, fields)
     if off is not None:
         return Reach(None, off.rule)
@@ -51,7 +55,7 @@ def _named(name: str) -> Callable[[Fields], int | None]:
 
 def _null_or_zero(fields: Fields) -> bool | None:
     value = next((fields.raw(name) for name in names.WINDOWS if fields.has(name)), "absent")
-    return True if value is None or value == 0 else None
+    return True if value is None or value in (0, -1) else None
 
 
 def _switched_off(fields: Fields) -> bool | None:
@@ -59,12 +63,15 @@ def _switched_off(fields: Fields) -> bool | None:
 
 
 def _too_long(fields: Fields) -> bool | None:
-    size, longest = fields.whole(*names.WINDOWS, least=0, most=LONGEST), longest_context(fields)
+    size, longest = fields.whole(*names.WINDOWS, least=-1, most=LONGEST), longest_context(fields)
     return True if size is not None and longest is not None and size >= longest else None
 
 
+OWN: tuple[Rule[int], ...] = (
+    Rule("window: window_length of a block", "Nemotron-NAS, configuration_decilm.py", window_of_block),
+)
 OFF: tuple[Rule[bool], ...] = (
-    Rule("window off: null or zero", _HF, _null_or_zero),
+    Rule("window off: null, 0 or -1", _HF, _null_or_zero),
     Rule("window off: use_sliding_window is false", f"{_HF} (Qwen2)", _switched_off),
     Rule("window off: as long as all that is read", "Phi-4-mini, config.json: 262,144 of 131,072",
          _too_long),

@@ -5,6 +5,7 @@ tolerance. `named.jsonl` holds rows whose source anybody can open.
 """
 
 import json
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,6 +17,11 @@ from memlessons.plan.engines import allocation
 from memlessons.plan.errors import InvalidPlan
 
 MOST_LINE = 2**20
+# What a row says in fields of its own, or not at all.
+_NO_ARGUMENTS = frozenset((
+    "config_or_plan", "engine", "context_tokens", "batch", "kv_dtype", "tp", "draft", "unknown_state",
+    "without",
+))  # fmt: skip
 _NUMBERS = ("context_tokens", "batch", "tp", "tolerance")
 # Measures that have no state in them can be summed where a configuration does not describe its states.
 _STATELESS = ("bytes", "k", "v", "base", "swa", "idx", "cross", "self", "tokens")
@@ -71,14 +77,19 @@ class Checked:
 def read_rows(path: str | Path) -> Iterator[Row]:
     """The rows of a file, one a line; empty lines do not count. BadRow for a line that is none."""
     try:
+        # A pipe or a device may have no end, and opening one may wait for ever.
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            raise BadRow(f"{path} is no file (a folder, a pipe or a device): give a file of JSON lines")
         with Path(path).open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_LINE + 1), b""), start=1):
                 if len(line) > MOST_LINE:
                     raise BadRow(f"{path}, line {number}: longer than {MOST_LINE:,} bytes")
                 if line.strip():
                     yield _row(line, f"{path}, line {number}")
-    except OSError as error:
-        raise BadRow(f"{path} cannot be read: {error.strerror or error}") from None
+    except BadRow:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadRow(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def named_rows() -> list[Row]:
@@ -89,6 +100,9 @@ def named_rows() -> list[Row]:
 
 def check(row: Row, without: frozenset[str] = frozenset()) -> Checked:
     """What this package says to a row; `without` names rules to leave out."""
+    wrong = sorted(_NO_ARGUMENTS & row.engine_args.keys())
+    if wrong:
+        return Checked(row, None, f"engine_args must not name {', '.join(wrong)}: a row has fields for it")
     try:
         got = allocation(
             row.config,

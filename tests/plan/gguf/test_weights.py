@@ -88,12 +88,33 @@ def test_experts_in_tensors_of_their_own_count_by_their_share_too(tmp_path: Path
     assert found.active_parameters == 64 * 3 + 2 * 64 * 32
 
 
-def test_layers_that_draft_and_tables_that_are_looked_up_are_stored_and_not_touched(tmp_path: Path) -> None:
+def test_layers_that_draft_are_stored_and_not_touched_and_tables_are_looked_up(tmp_path: Path) -> None:
     metadata = of("glm4moe", **attention(3, 64, 4, 2, nextn_predict_layers=1))
     tensors = {f"blk.{i}.attn_q.weight": f32(64, 64) for i in range(3)}
     tensors["per_layer_token_embd.weight"] = f32(64, 100)
     found = weights_of(read_header(write(tmp_path / "m.gguf", metadata, tensors)))
-    assert (found.parameters, found.active_parameters) == (3 * 4096 + 6400, 2 * 4096)
+    assert (found.parameters, found.active_parameters) == (3 * 4096 + 6400, 2 * 4096 + 6400)
+    assert (found.lookup_parameters, found.lookup_bytes) == (6400, 4 * 6400)
+    assert found.multiplied_parameters == 2 * 4096
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_an_embedding_is_looked_up_unless_it_is_the_output_layer(tmp_path: Path, apart: bool) -> None:
+    tensors = {"token_embd.weight": f32(64, 100), "blk.0.attn_q.weight": f32(64, 64)}
+    if apart:
+        tensors["output.weight"] = f32(64, 100)
+    found = weights_of(read_header(write(tmp_path / "m.gguf", of("llama"), tensors)))
+    assert found.lookup_parameters == (6400 if apart else 0)
+    assert found.lookup_bytes == 4 * found.lookup_parameters
+    assert found.multiplied_parameters == 6400 + 4096
+    assert found.expert_share is None
+
+
+def test_the_share_of_experts_is_of_those_that_the_header_counts(tmp_path: Path) -> None:
+    tensors = {"blk.0.ffn_up_exps.weight": f32(64, 32, 8), "output.weight": f32(64, 3)}
+    assert weights_of(read_header(write(tmp_path / "m.gguf", MOE, tensors))).expert_share == 2 / 8
+    plain = {"output.weight": f32(64, 3)}
+    assert weights_of(read_header(write(tmp_path / "n.gguf", MOE, plain))).expert_share is None
 
 
 def test_experts_without_a_count_are_refused(tmp_path: Path) -> None:

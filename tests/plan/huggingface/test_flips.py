@@ -10,6 +10,7 @@ from tests.plan.huggingface.test_mutation import kept
 
 MODULES = (
     "attention",
+    "blocks",
     "compressed",
     "heads",
     "index",
@@ -17,6 +18,7 @@ MODULES = (
     "order",
     "patterns",
     "periods",
+    "recurrent",
     "states",
     "windows",
 )

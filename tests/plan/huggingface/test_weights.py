@@ -20,7 +20,12 @@ RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("peer_parameters.js
 # The peer allocates the way up of experts that do nothing; the published model (560 billion) has none.
 DIFFER = {"longcat_flash"}
 # Types of files that come with code of their own; their counts are in test_weights_published.py.
-REMOTE = {"baichuan", "chatglm", "deepseek", "internlm2", "kimi_k2", "minicpm", "qwen"}
+REMOTE = {
+    "RefinedWeb", "RefinedWebModel", "baichuan", "bailing_moe", "bailing_moe_v2", "chatglm", "deepseek",
+    "internlm", "internlm2", "kimi_k2", "minicpm", "qwen",
+}  # fmt: skip
+# The same, with counts in ../test_presets.py.
+OF_PRESETS = {"hunyuan", "minimax_text_01", "mistral_large_3", "nemotron-nas", "openelm"}
 # Written flat, with the fields of their language model, in files older than the split.
 FLAT = {"qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text"}
 LLAMA: dict[str, Any] = RECORD["llama"]["config"]
@@ -51,7 +56,7 @@ def test_parameters_equal_the_peers_away_from_the_defaults(name: str) -> None:
 
 def test_every_known_type_is_checked_somewhere() -> None:
     built = {name.split(",")[0] for name in RECORD}
-    assert set(known_types()) - built == REMOTE | DIFFER | set(FLAT)
+    assert set(known_types()) - built == REMOTE | OF_PRESETS | DIFFER | set(FLAT)
     assert len(built) >= 200
 
 
@@ -123,8 +128,12 @@ def test_an_unknown_type_is_not_computed() -> None:
 
 def test_what_is_given_wins_over_the_rule() -> None:
     found = weights_of(LLAMA, parameters=7_000_000_000, stored_bytes=4_900_000_000)
-    assert found == Weights(4_900_000_000, 7_000_000_000, 7_000_000_000, found.source if found else "")
     assert found is not None and "as given" in found.source
+    table = 32000 * 4096
+    assert found == Weights(
+        4_900_000_000, 7_000_000_000, 7_000_000_000, found.source,
+        lookup_parameters=table, lookup_bytes=4_900_000_000 * table // 7_000_000_000,
+    )  # fmt: skip
 
 
 def test_given_parameters_of_a_mixture_change_what_is_always_active() -> None:

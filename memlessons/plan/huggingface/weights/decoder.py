@@ -59,13 +59,14 @@ def embeddings(fields: Fields, shape: Shape, ledger: Ledger) -> None:
     """Note the table of tokens, that of positions if it is learned, and the head where it is apart."""
     wide = hidden(fields)
     vocabulary = fields.need("vocab_size", why="the embedding has a row for each token")
-    ledger.vector("embeddings", (vocabulary + shape.extra_rows) * wide)
+    tied = ties(fields, shape.tied)
+    ledger.table((vocabulary + shape.extra_rows) * wide, tied=tied)
     if shape.positions:
         places = fields.need(*shape.positions, why="positions are learned")
-        ledger.vector("embeddings", (places + shape.position_offset) * wide)
+        ledger.table((places + shape.position_offset) * wide)
     ledger.vector("norms", wide * shape.embedding_norm)
     answers = fields.whole("output_vocab_size", "unpadded_vocab_size") or vocabulary
-    if not ties(fields, shape.tied):
+    if not tied:
         ledger.linear("head", answers, wide)
     if shape.head_bias.of(fields):
         ledger.vector("head", answers)

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+EXPERTS = "experts"
+"""The part that holds what a router chooses among."""
+
 
 class Tensor(NamedTuple):
     """The shape of a tensor: `columns` inputs to `rows` outputs; a vector has one column.
 
     `matrix` tells the weight of a linear layer (what quantisation is about) from a vector, a convolution or
-    any other parameter.
+    any other parameter; `lookup` a table of which a token only takes a row from all others.
     """
 
     part: str
     rows: int
     columns: int
     matrix: bool
+    lookup: bool = False
 
 
 @dataclass(slots=True)
@@ -53,6 +57,10 @@ class Ledger:
         """Note parameters that are no linear layer: norms, biases, embeddings, convolutions."""
         self.add(Tensor(part, numbers, 1, False), times)
 
+    def table(self, numbers: int, times: int = 1, *, tied: bool = False, part: str = "embeddings") -> None:
+        """Note a table of rows that are looked up; a `tied` one is the head too, and multiplied whole."""
+        self.add(Tensor(part, numbers, 1, False, not tied), times)
+
     def tensors(self) -> Iterator[tuple[Tensor, int, int]]:
         """Each tensor with how often it is there and how many of them a token touches."""
         for tensor, (there, touched) in self.copies.items():
@@ -67,6 +75,18 @@ class Ledger:
     def active_parameters(self) -> int:
         """The numbers that one token touches: all but those of the experts that are not chosen for it."""
         return sum(tensor.rows * tensor.columns * touched for tensor, _, touched in self.tensors())
+
+    @property
+    def lookup_parameters(self) -> int:
+        """The numbers of tables from which a token only takes a row."""
+        return sum(t.rows * t.columns * there for t, there, _ in self.tensors() if t.lookup)
+
+    @property
+    def expert_share(self) -> float | None:
+        """How many of the routed experts one token takes, of all there are; None where there are none."""
+        sizes = [(t.rows * t.columns, there, used) for t, there, used in self.tensors() if t.part == EXPERTS]
+        held = sum(size * there for size, there, _ in sizes)
+        return sum(size * used for size, _, used in sizes) / held or None if held else None
 
     def parts(self) -> dict[str, int]:
         """Parameters by part, in the order in which parts were first noted."""

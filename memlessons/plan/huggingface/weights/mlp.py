@@ -28,7 +28,12 @@ def mlp(fields: Fields, shape: Shape, ledger: Ledger) -> None:
     if experts is None or not is_sparse(fields):
         dense(fields, shape, ledger, "mlp", width(fields, shape))
         return
-    wide, count = hidden(fields), fields.need(*COUNT, why="a layer is said to have experts")
+    wide, count = hidden(fields), fields.need(*COUNT, least=0, why="a layer is said to have experts")
+    if not count:
+        # The dense siblings of a mixture: what is called shared there is their MLP (Granite 4.0 micro).
+        own = _shared_width(fields, experts, 0) if experts.shared == "field" else 0
+        dense(fields, shape, ledger, "mlp", own or width(fields, shape))
+        return
     each = fields.need(*experts.width, why="a layer is said to have experts")
     chosen = min(fields.need(*CHOSEN, least=0, why="a layer is said to have experts"), count)
     ledger.linear("router", count, wide)

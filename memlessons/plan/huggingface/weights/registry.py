@@ -23,10 +23,13 @@ from memlessons.plan.huggingface.weights.families.single import (
     longcat,
     modernbert_decoder,
     opt,
+    refined_web,
     rwkv,
 )  # fmt: skip
 from memlessons.plan.huggingface.weights.families.t5 import T5, t5
+from memlessons.plan.huggingface.weights.families.uneven import hunyuan, nemotron_nas, openelm
 from memlessons.plan.huggingface.weights.ledger import Ledger
+from memlessons.plan.huggingface.weights.shape import Shape
 from memlessons.plan.huggingface.weights.tables.dense import DENSE
 from memlessons.plan.huggingface.weights.tables.experts import EXPERTS
 from memlessons.plan.huggingface.weights.tables.hybrid import HYBRID
@@ -40,15 +43,33 @@ SINGLE: Mapping[str, Count] = {
     "zamba": zamba, "zamba2": zamba2, "falcon": falcon, "opt": opt, "modernbert-decoder": modernbert_decoder,
     "cpmant": cpmant, "rwkv": rwkv, "jetmoe": jetmoe, "longcat_flash": longcat,
     "xlnet": xlnet, "xlm": xlm, "xlstm": xlstm, "dbrx": dbrx, "chatglm": chatglm, "deepseek_v4": deepseek_v4,
-    "axk2": axk2, "zaya": zaya, "hrm_text": hrm_text, "inkling_text": inkling,
+    "RefinedWeb": refined_web, "RefinedWebModel": refined_web, "openelm": openelm,
+    "nemotron-nas": nemotron_nas, "hunyuan": hunyuan, "axk2": axk2, "zaya": zaya, "hrm_text": hrm_text,
+    "inkling_text": inkling,
 }  # fmt: skip
+
+_TABLES = (DENSE, EXPERTS, HYBRID, OLDER)
+# Rules outside the tables that count experts where a file has them; Doge's own says that it does not.
+_WITH_EXPERTS = frozenset((
+    "gemma4_text", "gemma4_unified_text", "nemotron_h", "jetmoe", "longcat_flash", "dbrx", "deepseek_v4",
+    "axk2", "zaya", "inkling_text", "hunyuan", "doge",
+))  # fmt: skip
+
+
+def shape_of(model_type: str) -> Shape | None:
+    """The facts about the layers of this type; None where it has a rule of its own, or none."""
+    return next((table[model_type] for table in _TABLES if model_type in table), None)
+
+
+def counts_experts(model_type: str) -> bool:
+    """Whether the rule of this type counts experts."""
+    shape = shape_of(model_type)
+    return model_type in _WITH_EXPERTS or (shape is not None and shape.experts is not None)
 
 
 def count_of(model_type: str) -> Count | None:
     """The rule that adds up models of this type; None where there is none."""
-    shape = next(
-        (table[model_type] for table in (DENSE, EXPERTS, HYBRID, OLDER) if model_type in table), None
-    )
+    shape = shape_of(model_type)
     if shape is not None:
         return lambda fields, ledger: decoder(fields, shape, ledger)
     if model_type in BERT:
@@ -62,5 +83,5 @@ def count_of(model_type: str) -> Count | None:
 
 def known_types() -> tuple[str, ...]:
     """All types whose weights a rule adds up, in order of name."""
-    tables: tuple[Mapping[str, object], ...] = (DENSE, EXPERTS, HYBRID, OLDER, BERT, SEQ2SEQ, T5, SINGLE)
+    tables: tuple[Mapping[str, object], ...] = (*_TABLES, BERT, SEQ2SEQ, T5, SINGLE)
     return tuple(sorted({name for table in tables for name in table}))

@@ -68,15 +68,16 @@ def bert(fields: Fields, kin: Kin, ledger: Ledger) -> None:
 
 
 def _embeddings(fields: Fields, kin: Kin, ledger: Ledger, wide: int, narrow: int) -> None:
-    ledger.vector("embeddings", fields.need("vocab_size", why=_WHY) * narrow)
+    tied = kin.head != "wide" and Flag("tie_word_embeddings", kin.tied).of(fields)
+    ledger.table(fields.need("vocab_size", why=_WHY) * narrow, tied=tied)
     if kin.places:
         places = fields.need("max_position_embeddings", why=_WHY)
         heads = fields.need("num_attention_heads", why=_WHY)
-        ledger.vector("embeddings", places * (narrow if kin.places == "learned" else wide // heads))
+        ledger.table(places * (narrow if kin.places == "learned" else wide // heads))
     if kin.segments:
-        ledger.vector("embeddings", fields.need("type_vocab_size", why=_WHY) * narrow)
+        ledger.table(fields.need("type_vocab_size", why=_WHY) * narrow)
     if Flag("use_task_id").of(fields):
-        ledger.vector("embeddings", fields.need("task_type_vocab_size", why=_WHY) * narrow)
+        ledger.table(fields.need("task_type_vocab_size", why=_WHY) * narrow)
     if kin.glyphs:
         _glyphs(fields, ledger, wide)
     ledger.vector("norms", 2 * narrow * kin.embedding_norm)
@@ -97,7 +98,7 @@ def _glyphs(fields: Fields, ledger: Ledger, wide: int) -> None:
     width = wide
     for what in ("pronunciation", "shape"):
         size = fields.need(f"{what}_embed_dim", why=_WHY)
-        ledger.vector("embeddings", fields.need(f"{what}_vocab_size", why=_WHY) * size)
+        ledger.table(fields.need(f"{what}_vocab_size", why=_WHY) * size)
         width += size * Flag(f"enable_{what}", True).of(fields)
     if Flag("concat_input", True).of(fields):
         ledger.linear("embeddings", wide, width, bias=True)

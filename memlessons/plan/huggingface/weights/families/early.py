@@ -32,10 +32,11 @@ def xlnet(fields: Fields, ledger: Ledger) -> None:
 def xlm(fields: Fields, ledger: Ledger) -> None:
     """XLM: BERT's layers with places learned, and a row for each language where there are several."""
     wide, vocabulary = fields.need("emb_dim", why=_WHY), fields.need("vocab_size", "n_words", why=_WHY)
-    ledger.vector("embeddings", (vocabulary + fields.need("max_position_embeddings", why=_WHY)) * wide)
+    ledger.table(vocabulary * wide, tied=ties(fields, True))
+    ledger.table(fields.need("max_position_embeddings", why=_WHY) * wide)
     languages = fields.whole("n_langs") or 1
     if languages > 1 and Flag("use_lang_emb", True).of(fields):
-        ledger.vector("embeddings", languages * wide)
+        ledger.table(languages * wide)
     if not ties(fields, True):
         ledger.linear("head", vocabulary, wide)
     ledger.vector("head", vocabulary)
@@ -101,8 +102,9 @@ def chatglm(fields: Fields, ledger: Ledger) -> None:
     width, keys = fields.whole("kv_channels") or wide // heads, kv_heads(fields).value
     bias = Flag("add_bias_linear").of(fields)
     qkv = bias or Flag("add_qkv_bias").of(fields)
-    ledger.vector("embeddings", vocabulary * wide)
-    ledger.linear("head", vocabulary, wide, times=0 if ties(fields, False) else 1)
+    tied = ties(fields, False)
+    ledger.table(vocabulary * wide, tied=tied)
+    ledger.linear("head", vocabulary, wide, times=0 if tied else 1)
     for _ in range(plain_layers(fields)):
         ledger.linear("attention", (heads + 2 * keys) * width, wide, bias=qkv)
         ledger.linear("attention", wide, heads * width, bias=bias)

@@ -64,7 +64,7 @@ def _inputs_of_layers(fields: Fields, ledger: Ledger, width: int, layers: int) -
     """A small embedding of each token for each layer."""
     wide = hidden(fields)
     rows = fields.need("vocab_size_per_layer_input", "vocab_size", why=_WHY)
-    ledger.vector("embeddings of layers", rows * layers * width)
+    ledger.table(rows * layers * width, part="embeddings of layers")
     ledger.linear("inputs of layers", layers * width, wide)
     ledger.vector("norms", width)
     ledger.linear("inputs of layers", width, wide, times=layers)

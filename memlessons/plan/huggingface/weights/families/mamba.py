@@ -87,8 +87,9 @@ def zamba(fields: Fields, ledger: Ledger) -> None:
 
 def zamba2(fields: Fields, ledger: Ledger) -> None:
     """Zamba 2: several shared blocks of Mamba-2's models, adapted at each place by two narrow matrices."""
-    if Flag("use_shared_mlp_adapter").of(fields):
-        raise UnknownArchitecture("use_shared_mlp_adapter: no rule counts it")
+    # What the published files say, and the class does whatever they say.
+    if not Flag("use_shared_mlp_adapter", True).of(fields):
+        raise UnknownArchitecture("use_shared_mlp_adapter is false: no rule counts a shared MLP without it")
     sites = _mamba_layers(fields, ledger, mamba2)
     for _ in range(fields.need("num_mem_blocks", most=MOST_LAYERS, why=_WHY) if sites else 0):
         _shared_block(fields, ledger)

@@ -69,7 +69,14 @@ def _compressor(fields: Fields, ledger: Ledger, part: str, twice: int, width: in
 def _run(fields: Fields, kind: str) -> int:
     rates = fields.inner("compress_rates")
     if rates is None:
-        return fields.need("compress_ratios", why="compressed attention has runs of tokens")
+        # One number a layer, those of the draft's layers after them.
+        ratios = fields.items("compress_ratios") or []
+        if fields.layer is None or fields.layer >= len(ratios):
+            raise BadConfig(
+                "compress_ratios is missing or too short: compressed attention has runs of tokens"
+            )
+        run = Fields(({"compress_ratios": ratios[fields.layer]},))
+        return run.need("compress_ratios", why="compressed attention has runs of tokens")
     name = "compressed_sparse_attention" if kind == "sparse" else "heavily_compressed_attention"
     return rates.need(name, why="compress_rates lists the runs of each kind")
 

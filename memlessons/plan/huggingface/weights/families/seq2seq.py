@@ -46,11 +46,12 @@ def seq2seq(fields: Fields, kin: Kin, ledger: Ledger) -> None:
     apart = not Flag("tie_word_embeddings", True).of(fields)
     if both and not kin.sound:
         # Untied, each side has a table beside the one that both would share.
-        ledger.vector("embeddings", vocabulary * wide, times=2 if apart else 1)
-        if apart or not Flag("share_encoder_decoder_embeddings", True).of(fields):
-            ledger.vector("embeddings", answers * wide)
+        own = apart or not Flag("share_encoder_decoder_embeddings", True).of(fields)
+        ledger.table(vocabulary * wide, times=2 if apart else 1, tied=not own)
+        if own:
+            ledger.table(answers * wide, tied=not apart)
     else:
-        ledger.vector("embeddings", answers * wide)
+        ledger.table(answers * wide, tied=not (apart or (kin.head_apart and not both)))
     if apart or (kin.head_apart and not both):
         ledger.linear("head", answers, wide)
     if both:
@@ -80,7 +81,7 @@ def _front(fields: Fields, kin: Kin, ledger: Ledger, encodes: bool) -> None:
     wide = hidden(fields)
     places = kin.places_in_encoder if encodes and kin.places_in_encoder else kin.places
     if places and kin.places_if.of(fields):
-        ledger.vector("embeddings", (fields.need(*places, why=_WHY) + kin.offset) * wide)
+        ledger.table((fields.need(*places, why=_WHY) + kin.offset) * wide)
     if kin.embedding_norm.of(fields):
         ledger.vector("norms", 2 * wide)
     if kin.sound and encodes:

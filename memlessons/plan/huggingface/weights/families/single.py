@@ -1,5 +1,7 @@
 """Decoders whose layers are like no other's: each adds up its own."""
 
+from dataclasses import replace
+
 from memlessons.plan.huggingface.fields import Fields
 from memlessons.plan.huggingface.heads import kv_heads
 from memlessons.plan.huggingface.weights.attention import dense as attention
@@ -31,6 +33,12 @@ def falcon(fields: Fields, ledger: Ledger) -> None:
     ledger.vector("norms", 2 * hidden(fields))
 
 
+def refined_web(fields: Fields, ledger: Ledger) -> None:
+    """Falcon under its first name, when a number of key heads meant the second design of its layers."""
+    second = fields.raw("n_head_kv") is not None
+    falcon(replace(fields, levels=({"new_decoder_architecture": second}, *fields.levels)), ledger)
+
+
 def opt(fields: Fields, ledger: Ledger) -> None:
     """OPT: an embedding that may be narrower than the layers, and norms that may have no parameters."""
     bias = Flag("enable_bias", True)
@@ -38,12 +46,13 @@ def opt(fields: Fields, ledger: Ledger) -> None:
     shape = Shape(qkv_bias=bias, out_bias=bias, mlp="plain", mlp_bias=bias)
     wide, vocabulary = hidden(fields), fields.need("vocab_size", why=_WHY)
     narrow = fields.whole("word_embed_proj_dim") or wide
-    ledger.vector("embeddings", vocabulary * narrow)
-    ledger.vector("embeddings", (fields.need("max_position_embeddings", why=_WHY) + 2) * wide)
+    tied = Flag("tie_word_embeddings", True).of(fields)
+    ledger.table(vocabulary * narrow, tied=tied)
+    ledger.table((fields.need("max_position_embeddings", why=_WHY) + 2) * wide)
     if narrow != wide:
         ledger.linear("embeddings", wide, narrow)
         ledger.linear("head", narrow, wide)
-    if not Flag("tie_word_embeddings", True).of(fields):
+    if not tied:
         ledger.linear("head", vocabulary, narrow)
     for _, at in layers_of(fields):
         attention(at, shape, ledger)
@@ -75,8 +84,8 @@ def cpmant(fields: Fields, ledger: Ledger) -> None:
     prompts = fields.need("prompt_types", why=_WHY) * fields.need("prompt_length", why=_WHY)
     segments = fields.need("segment_types", why=_WHY)
     buckets = fields.need("position_bias_num_buckets", why=_WHY)
-    ledger.vector("embeddings", (vocabulary + prompts + segments) * wide)
-    ledger.vector("embeddings", (segments * segments + buckets) * heads)
+    ledger.table((vocabulary + prompts + segments) * wide)
+    ledger.table((segments * segments + buckets) * heads)
     ledger.linear("head", vocabulary, wide)
     ledger.vector("norms", wide)
     for _ in range(plain_layers(fields)):

@@ -26,8 +26,9 @@ def t5(fields: Fields, kin: Kin, ledger: Ledger) -> None:
     if kind != "local":
         raise UnknownArchitecture(f"encoder_attention_type={kind[:40]!r}: no rule counts its global tokens")
     wide, vocabulary = hidden(fields), fields.need("vocab_size", why=_WHY)
-    ledger.vector("embeddings", vocabulary * wide)
-    if not Flag("tie_word_embeddings", kin.tied).of(fields):
+    tied = Flag("tie_word_embeddings", kin.tied).of(fields)
+    ledger.table(vocabulary * wide, tied=tied)
+    if not tied:
         ledger.linear("head", vocabulary, wide)
     encoder = fields.need("num_layers", least=0, most=MOST_LAYERS, why=_WHY)
     decoder = fields.whole("num_decoder_layers", least=0, most=MOST_LAYERS)

@@ -32,6 +32,7 @@ OLMO2 = replace(ATTENTION, qk_norm="full")
 DENSE: Mapping[str, Shape] = {
     "llama": LLAMA, "mistral": BARE, "ministral": BARE, "ministral3": BARE,
     "baichuan": BARE, "internlm2": Shape(qkv_bias=Flag("bias"), out_bias=Flag("bias")),
+    "internlm": Shape(qkv_bias=Flag("bias", True), out_bias=Flag("bias", True)),
     "minicpm": replace(ATTENTION, tied=True),
     "exaone": LLAMA, "iquestcoder": LLAMA, "internlm3": LLAMA, "emu3_text_model": LLAMA,
     "helium": replace(LLAMA, out_bias=NO),

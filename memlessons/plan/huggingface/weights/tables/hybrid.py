@@ -32,6 +32,7 @@ HYBRID: Mapping[str, Shape] = {
                              inner=half_mlp, state="rg-lru"),
     "jamba": Shape(state="mamba, normed", experts=OF_MLP),
     "minimax": Shape(state="lightning", experts=OF_MLP),
+    "minimax_text_01": Shape(state="lightning", experts=OF_MLP),
     "lfm2": Shape(tied=True, qk_norm="head", inner=lfm_width),
     "lfm2_moe": Shape(tied=True, qk_norm="head", experts=ROUTED, needs=("layer_types",)),
     "lfm3": replace(ATTENTION, tied=True, qk_norm="head", layer_extra=sandwich),
