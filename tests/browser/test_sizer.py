@@ -176,7 +176,7 @@ def test_a_reader_finds_the_way_to_twenty_times_and_takes_it_along(lab: Lab, chr
         page.wait_for_selector(".gtitle:has-text('llama-3.1-8b, changed')")
         page.get_by_role("button", name="copy as flags").press("Enter")
         field = page.get_by_label("this state as text")
-        assert "vllm serve llama-3.1-8b --max-model-len 32768 --max-num-seqs 2" in field.input_value()
+        assert "vllm serve PATH/TO/llama-3.1-8b --max-model-len 32768 --max-num-seqs 2" in field.input_value()
         page.get_by_role("button", name="copy as Python").press("Enter")
         code = field.input_value()
         assert "Edit('one_kv_head'), Edit('window', number=1024, every=6), Edit('share', number=2)" in code
