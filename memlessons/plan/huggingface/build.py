@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memlessons.plan.huggingface.attention import attention_stores
-from memlessons.plan.huggingface.errors import BadConfig, UnknownArchitecture
+from memlessons.plan.huggingface.errors import UnknownArchitecture
 from memlessons.plan.huggingface.fields import Fields
 from memlessons.plan.huggingface.heads import query_heads
 from memlessons.plan.huggingface.index import index_store, read_tokens
@@ -98,7 +98,7 @@ class _Builder:
     def __init__(self, fields: Fields, kinds: list[str], expand_latent: bool, unknown_state: Unknown) -> None:
         self.fields, self.expand_latent, self.unknown_state = fields, expand_latent, unknown_state
         self.fired: list[Rule[Any]] = []
-        self.overlays = _overlays(fields)
+        self.overlays = fields.overlays()
         self.indexed = "indexed" in kinds
 
     def layer(self, i: int, kind: str) -> Layer:
@@ -141,19 +141,6 @@ class _Builder:
     def _query_heads(self, fields: Fields, stores: list[Store]) -> int:
         heads = query_heads(fields) or 0
         return heads if any(s.role in ("self", "latent", "cross") for s in stores) else 0
-
-
-def _overlays(fields: Fields) -> dict[int, Mapping[str, Any]]:
-    """`per_layer_config` of recent configurations: fields that differ in single layers."""
-    found = fields.inner("per_layer_config")
-    overlays: dict[int, Mapping[str, Any]] = {}
-    for key, value in (found.levels[0] if found else {}).items():
-        if not isinstance(value, Mapping) or not str(key).isdecimal() or len(str(key)) > 6:
-            raise BadConfig(
-                f"per_layer_config[{str(key)[:20]!r}]: must be an object named by a layer's number"
-            )
-        overlays[int(key)] = value
-    return overlays
 
 
 def _ordered(fields: Fields, built: list[Layer], kinds: list[str], builder: _Builder) -> tuple[Layer, ...]:

@@ -40,6 +40,18 @@ class Fields:
         levels = (overlay, *self.levels) if overlay else self.levels
         return replace(self, levels=levels, layer=layer, kind=kind)
 
+    def overlays(self) -> dict[int, Mapping[str, Any]]:
+        """`per_layer_config` of recent configurations: fields that differ in single layers, by layer."""
+        found = self.inner("per_layer_config")
+        by_layer: dict[int, Mapping[str, Any]] = {}
+        for key, value in (found.levels[0] if found else {}).items():
+            if not isinstance(value, Mapping) or not str(key).isdecimal() or len(str(key)) > 6:
+                raise BadConfig(
+                    f"per_layer_config[{str(key)[:20]!r}]: must be an object named by a layer's number"
+                )
+            by_layer[int(key)] = value
+        return by_layer
+
     def raw(self, name: str) -> Any:
         """The value of a field as it stands, None if absent; a default of the class counts as present."""
         for level in self.levels:

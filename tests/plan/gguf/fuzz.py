@@ -3,14 +3,14 @@
 import random
 import sys
 import tempfile
-import time
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from memlessons.plan import InvalidPlan
 from memlessons.plan.gguf import as_config, read_header, weights_of
 from memlessons.plan.gguf.errors import ModelFileError
 from memlessons.plan.huggingface import from_huggingface
+from tests.plan.fuzzing import fuzz
 from tests.plan.gguf.writer import T, gguf
 
 _LLAMA = {
@@ -74,22 +74,14 @@ def outcome(path: Path) -> str:
 
 def main(examples: int, seed: int = 0) -> None:
     """Damage so many files, and print what became of them and the slowest."""
-    found: Counter[str] = Counter()
-    slowest = 0.0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gguf"
-        for i in range(examples):
+
+        def example(i: int) -> Callable[[], str]:
             path.write_bytes(damaged(random.Random(f"{seed} {i}")))
-            begin = time.perf_counter()
-            try:
-                found[outcome(path)] += 1
-            except Exception as error:
-                found[f"{type(error).__name__}: {str(error)[:80]}"] += 1
-                print(f"example {seed} {i}: {error!r:.300}", flush=True)
-            slowest = max(slowest, time.perf_counter() - begin)
-    for name, count in found.most_common():
-        print(f"{count:8,} {name}")
-    print(f"slowest {slowest:.3f} s")
+            return lambda: outcome(path)
+
+        fuzz(examples, seed, example)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 import copy
 import random
 import sys
-import time
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from memlessons.plan.huggingface import BadConfig, UnknownArchitecture, from_huggingface
+from tests.plan.fuzzing import fuzz
 from tests.plan.huggingface import witnesses
 
 Config = dict[Any, Any]
@@ -112,20 +111,12 @@ def outcome(config: Mapping[Any, Any], draft: bool = False) -> str:
 
 def main(examples: int, seed: int = 0) -> None:
     """Damage so many configurations, and print what became of them and the slowest."""
-    found: Counter[str] = Counter()
-    slowest = 0.0
-    for i in range(examples):
+
+    def example(i: int) -> Callable[[], str]:
         config = damaged(random.Random(f"{seed} {i}"))
-        begin = time.perf_counter()
-        try:
-            found[outcome(config, draft=i % 2 == 0)] += 1
-        except Exception as error:
-            found[f"{type(error).__name__}: {str(error)[:80]}"] += 1
-            print(f"example {seed} {i}: {error!r:.300}", flush=True)
-        slowest = max(slowest, time.perf_counter() - begin)
-    for name, count in found.most_common():
-        print(f"{count:8,} {name}")
-    print(f"slowest {slowest:.3f} s")
+        return lambda: outcome(config, draft=i % 2 == 0)
+
+    fuzz(examples, seed, example)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """The fields of a configuration as each of its layers sees them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from memlessons.plan.huggingface.errors import BadConfig
 from memlessons.plan.huggingface.fields import Fields
@@ -21,7 +20,7 @@ def layers_of(fields: Fields, unsaid: str = "") -> Iterator[tuple[str, Fields]]:
     if unsaid and rule is KINDS[-1]:
         kinds = [unsaid] * len(kinds)
     fields = replace(fields, layers=len(kinds))
-    overlays = _overlays(fields)
+    overlays = fields.overlays()
     for i, kind in enumerate(kinds):
         yield kind, fields.at(i, _ATTENDS.get(kind, kind), overlays.get(i))
 
@@ -32,15 +31,3 @@ def plain_layers(fields: Fields) -> int:
     if count is None:
         raise BadConfig("num_hidden_layers is missing: every sum is over layers")
     return count
-
-
-def _overlays(fields: Fields) -> dict[int, Mapping[str, Any]]:
-    found = fields.inner("per_layer_config")
-    overlays: dict[int, Mapping[str, Any]] = {}
-    for key, value in (found.levels[0] if found else {}).items():
-        if not isinstance(value, Mapping) or not str(key).isdecimal() or len(str(key)) > 6:
-            raise BadConfig(
-                f"per_layer_config[{str(key)[:20]!r}]: must be an object named by a layer's number"
-            )
-        overlays[int(key)] = value
-    return overlays
