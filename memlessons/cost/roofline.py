@@ -99,7 +99,9 @@ def prefill_bound(
     """The least time to process `tokens` new tokens of one sequence in one pass, `past` of it being held.
 
     Attention is causal: a new token reads what it may see and no more, half of the square where nothing
-    is held yet. Bytes: the weights once, the held memory read once, the new entries written once.
+    is held yet. The output head answers for the last token alone, as engines do it (vLLM, llama.cpp and
+    SGLang pick the rows that are sampled before the head). Bytes: the weights once, the held memory read
+    once, the new entries written once.
     """
     amount("tokens", tokens)
     amount("past", past)
@@ -111,7 +113,9 @@ def prefill_bound(
     # Pages round up what is handed out, not what is written.
     written = plan.with_pages(1).bytes(tokens, encoder_tokens=0 if past else encoder_tokens) if tokens else 0
     moved = weight_bytes_read(weights, tokens) + read + written
-    return time_bound(2 * weights.multiplied_parameters * tokens + attention, moved, accelerator)
+    inner = weights.multiplied_parameters - weights.head_parameters
+    multiplied = inner * tokens + weights.head_parameters * min(tokens, 1)
+    return time_bound(2 * multiplied + attention, moved, accelerator)
 
 
 def attention_flops(plan: MemoryPlan, contexts: int | Sequence[int], *, encoder_tokens: int = 0) -> int:

@@ -120,6 +120,7 @@ def _weights(entry: Mapping[str, Any]) -> Weights:
     return replace(
         given, active_stored_bytes=found.active_stored_bytes if mixed else None,
         expert_share=found.expert_share, lookup_parameters=found.lookup_parameters, lookup_bytes=tables,
+        head_parameters=min(found.head_parameters, given.active_parameters - found.lookup_parameters),
     )  # fmt: skip
 
 

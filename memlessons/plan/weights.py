@@ -15,7 +15,8 @@ class Weights:
     routed experts a token takes, of a mixture where it is known. `lookup_parameters` and `lookup_bytes` are
     of tables from which a token only takes a row (an input embedding that is not the head too, per-layer
     embeddings): they are stored and count as active, by the field's convention, but nothing reads or
-    multiplies them whole.
+    multiplies them whole. `head_parameters` are the output head's (a tied embedding's, where that is the
+    head): of a prompt only the last token is asked what comes next.
     """
 
     stored_bytes: int
@@ -26,6 +27,7 @@ class Weights:
     expert_share: float | None = None
     lookup_parameters: int = 0
     lookup_bytes: int = 0
+    head_parameters: int = 0
 
     def __post_init__(self) -> None:
         for name in ("stored_bytes", "parameters", "active_parameters"):
@@ -41,6 +43,7 @@ class Weights:
         for name, most in (
             ("lookup_parameters", self.active_parameters),
             ("lookup_bytes", self.stored_bytes),
+            ("head_parameters", self.multiplied_parameters),
         ):
             whole(f"Weights.{name}", getattr(self, name))
             if getattr(self, name) > most:

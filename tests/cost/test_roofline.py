@@ -89,10 +89,13 @@ def plans(draw: st.DrawFn) -> MemoryPlan:
 
 
 weights_drawn = st.builds(
-    lambda size, parameters, share: Weights(size, parameters, max(1, parameters // share), "drawn"),
+    lambda size, parameters, share, head: Weights(
+        size, parameters, max(1, parameters // share), "drawn", head_parameters=parameters // share // head
+    ),
     st.integers(1, 10**6),
     st.integers(1, 10**6),
     st.integers(1, 20),
+    st.integers(1, 5),
 )
 
 
@@ -185,7 +188,8 @@ def test_prefill_is_the_sum_of_its_tokens_over_what_each_may_see(
 ) -> None:
     bound = prefill_bound(plan, weights, tokens, TOY, past)
     causal = sum(slow_attention_flops(plan, n) for n in range(past + 1, past + tokens + 1))
-    assert bound.flops == 2 * weights.active_parameters * tokens + causal
+    asked_once = weights.head_parameters
+    assert bound.flops == 2 * ((weights.active_parameters - asked_once) * tokens + asked_once) + causal
 
 
 def test_causal_prefill_is_half_of_the_square() -> None:

@@ -356,6 +356,18 @@ def test_tables_of_which_a_token_takes_a_row_are_told_apart(name: str, numbers: 
     assert weights.multiplied_parameters == weights.active_parameters - numbers
 
 
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("llama-3.1-8b", 128_256 * 4096), ("llama-3.2-1b", 128_256 * 2048), ("gpt2", 50_257 * 768),
+        ("gemma-3-1b", 262_144 * 1152), ("deepseek-v3", 129_280 * 7168), ("opt-6.7b", 50_272 * 4096),
+        ("whisper-tiny", 51_865 * 384), ("gemma-4-e4b", 262_144 * 2560),
+    ],
+)  # fmt: skip
+def test_the_head_is_known_whether_it_is_tied_or_apart(name: str, numbers: int) -> None:
+    assert presets.get(name).weights.head_parameters == numbers
+
+
 def test_every_mixture_has_a_share_and_no_dense_model_has() -> None:
     for name in NAMES:
         weights = presets.get(name).weights

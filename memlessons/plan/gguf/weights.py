@@ -15,6 +15,7 @@ _EXPERTS = re.compile(r"^blk\.\d+\.ffn_\w*?_(ch)?exps\.")
 _ONE_EXPERT = re.compile(r"^blk\.\d+\.ffn_(gate|up|down)\.\d+\.")
 _BLOCK = re.compile(r"^blk\.(\d{1,9})\.")
 _TABLES = ("per_layer_token_embd.weight", "position_embd.weight", "token_types.weight")
+_EMBEDDING = "token_embd.weight"
 _MOST_ELEMENTS = 2**50
 
 
@@ -44,7 +45,9 @@ def weights_of(header: GGUFHeader, *, partial: bool = False) -> Weights:
     shares = [(tensor, touched.elements(tensor)) for tensor in tensors]
     active = sum(elements for _, elements in shares)
     active_bytes = sum(stored_bytes(t) * elements // max(1, elements_of(t)) for t, elements in shares)
-    tables = _looked_up(tensors)
+    tables, heads = _looked_up(tensors), [t for t in tensors if t.name.startswith("output.")]
+    if not heads:
+        heads = [tensor for tensor in tensors if tensor.name == _EMBEDDING]
     return Weights(
         sum(map(stored_bytes, tensors)),
         total,
@@ -54,6 +57,7 @@ def weights_of(header: GGUFHeader, *, partial: bool = False) -> Weights:
         touched.expert_share(tensors),
         sum(map(elements_of, tables)),
         sum(map(stored_bytes, tables)),
+        sum(map(elements_of, heads)),
     )
 
 
@@ -61,7 +65,7 @@ def _looked_up(tensors: Iterable[TensorInfo]) -> list[TensorInfo]:
     """The tables of which a token takes a row; without a tensor for it, the embedding is the output layer."""
     tensors = list(tensors)
     apart = any(tensor.name.startswith("output.") for tensor in tensors)
-    names = (*_TABLES, "token_embd.weight") if apart else _TABLES
+    names = (*_TABLES, _EMBEDDING) if apart else _TABLES
     return [tensor for tensor in tensors if tensor.name in names and elements_of(tensor)]
 
 

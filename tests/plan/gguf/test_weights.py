@@ -107,6 +107,7 @@ def test_an_embedding_is_looked_up_unless_it_is_the_output_layer(tmp_path: Path,
     assert found.lookup_parameters == (6400 if apart else 0)
     assert found.lookup_bytes == 4 * found.lookup_parameters
     assert found.multiplied_parameters == 6400 + 4096
+    assert found.head_parameters == 6400
     assert found.expert_share is None
 
 

@@ -133,6 +133,7 @@ def test_what_is_given_wins_over_the_rule() -> None:
     assert found == Weights(
         4_900_000_000, 7_000_000_000, 7_000_000_000, found.source,
         lookup_parameters=table, lookup_bytes=4_900_000_000 * table // 7_000_000_000,
+        head_parameters=table,
     )  # fmt: skip
 
 

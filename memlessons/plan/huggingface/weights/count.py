@@ -66,6 +66,7 @@ def weights_of(
     return Weights(
         stored_bytes, parameters or counted, active, "; ".join(said), active_bytes,
         ledger.expert_share, min(looked_up, active), min(lookup_bytes, stored_bytes),
+        min(ledger.head_parameters, max(1, active - looked_up)),
     )  # fmt: skip
 
 

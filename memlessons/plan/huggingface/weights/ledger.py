@@ -15,7 +15,8 @@ class Tensor(NamedTuple):
     """The shape of a tensor: `columns` inputs to `rows` outputs; a vector has one column.
 
     `matrix` tells the weight of a linear layer (what quantisation is about) from a vector, a convolution or
-    any other parameter; `lookup` a table of which a token only takes a row from all others.
+    any other parameter; `lookup` a table of which a token only takes a row from all others; `tied` one that
+    is the output head too.
     """
 
     part: str
@@ -23,6 +24,7 @@ class Tensor(NamedTuple):
     columns: int
     matrix: bool
     lookup: bool = False
+    tied: bool = False
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class Ledger:
 
     def table(self, numbers: int, times: int = 1, *, tied: bool = False, part: str = "embeddings") -> None:
         """Note a table of rows that are looked up; a `tied` one is the head too, and multiplied whole."""
-        self.add(Tensor(part, numbers, 1, False, not tied), times)
+        self.add(Tensor(part, numbers, 1, False, not tied, tied), times)
 
     def tensors(self) -> Iterator[tuple[Tensor, int, int]]:
         """Each tensor with how often it is there and how many of them a token touches."""
@@ -80,6 +82,11 @@ class Ledger:
     def lookup_parameters(self) -> int:
         """The numbers of tables from which a token only takes a row."""
         return sum(t.rows * t.columns * there for t, there, _ in self.tensors() if t.lookup)
+
+    @property
+    def head_parameters(self) -> int:
+        """The numbers of what turns a token into scores of the next: the head, or the table tied to it."""
+        return sum(t.rows * t.columns * used for t, _, used in self.tensors() if t.tied or t.part == "head")
 
     @property
     def expert_share(self) -> float | None:
