@@ -63,7 +63,7 @@ table({"one token of the prefill": prefilled, "one decode step": decoded}, unit=
 
 here = machine()
 device = here.accelerator()
-all_at_once = prefill_bound(model.plan, model.weights, 256, device)
+all_at_once = prefill_bound(model.plan, model.weights, 256, device, scored="all")
 alone = decode_bound(model.plan, model.weights, 256, device)
 arithmetic = alone.flops / (all_at_once.flops / 256)
 reveal("02", decoded / prefilled)
@@ -224,14 +224,15 @@ from memlessons.plan import presets
 card, big = get("H200 SXM"), presets.get("llama-3.1-8b")
 ratio = (
     decode_bound(big.plan, big.weights, 256, card).seconds
-    / prefill_bound(big.plan, big.weights, 256, card).seconds
+    / prefill_bound(big.plan, big.weights, 256, card, scored="all").seconds
     * 256
 )
 say(
     f"An {card.name} has its ridge at **{ridge(card):.0f}** FLOP per byte (data sheet), this machine at "
     f"{here.ridge:.1f}. By least times, a step of Llama-3.1-8B takes **{ratio:.0f} times** as long there as "
-    "one token of its prefill. (No coincidence: a 16-bit weight is two bytes and does two FLOP, so the gap "
-    "is as wide as the ridge is far. At four bytes a weight, as in SmolLM2 here, it is twice that.)"
+    "one token of its prefill that makes a choice, too. (No coincidence: a 16-bit weight is two bytes and "
+    "does two FLOP, so the gap is as wide as the ridge is far. At four bytes a "
+    "weight, as in SmolLM2 here, it is twice that.)"
 )
 
 # %% [markdown] id="02-speaker"
@@ -366,7 +367,7 @@ def outweighed_at(name, readers):
 
 
 rows = []
-for name in ("smollm2-135m", "llama-2-7b", "llama-3.1-8b", "llama-3.1-70b", "deepseek-r1", "mistral-7b-v0.1"):
+for name in ("smollm2-135m", "llama-2-7b", "llama-3.1-8b", "deepseek-r1", "mistral-7b-v0.1"):
     reach = presets.get(name).longest_context
     line = {"model": name, "trained to read": f"{reach:,}"}
     for n in (4096, 100_000, 200_000):
@@ -529,7 +530,8 @@ if slope > 0 and start > 0:
 #
 # All of this hangs on one count: what does each layer keep? A model's `config.json` says so in a few of its
 # fields, and each family of models spells them its own way. A sizer that does not know a spelling prints a
-# number all the same. Ours decides by named rules, one for each spelling, so we can take one away and look.
+# number all the same. Ours decides by named rules, one for each spelling, and refuses where none applies. So
+# we can take a rule away, do what a sizer does that never had it, and look.
 #
 # Gemma-3-27B has 62 layers. In 52 of them a token sees only the last 1,024 (chapter 07). How many times too
 # large is its cache at 131,072 tokens, for a sizer that does not read the field `sliding_window`?
@@ -538,6 +540,7 @@ if slope > 0 and start > 0:
 guess = predict("02c", None, unit="times")  # put your number in place of None
 
 # %% id="02-rules"
+from collections import Counter
 from memlessons.plan.engines import allocation
 from memlessons.plan.huggingface import from_huggingface
 
@@ -551,7 +554,7 @@ def wrong_by(name, rule, context=131_072):
 
 unread = [
     ("falcon-7b", "kv_heads: multi_query", "all query heads share one memory"),
-    ("deepseek-r1", "latent: kv_lora_rank", "a latent is kept in place of K and V"),
+    ("deepseek-r1", "latent: kv_lora_rank", "a latent is kept, not 128 heads of hidden size / heads"),
     ("gemma-4-e4b", "sharing: num_kv_shared_layers", "the last layers read what earlier ones keep"),
     ("qwen3-32b", "width: head_dim", "a head is wider than hidden size / heads"),
 ]
@@ -563,19 +566,28 @@ unread.insert(0, ("gemma-3-27b", "window: sliding_window", "most layers see only
 reveal("02c", factors["gemma-3-27b"], how="counted")
 table(
     [
-        {"model": name, "not known": rule, "what the field says": meaning, "off by": f"{factors[name]:.2g}"}
+        {
+            "model": name,
+            "not known": rule,
+            "what the field says": meaning,
+            "off by": f"{factors[name]:.3g} times",
+        }
         for name, rule, meaning in unread
     ],
-    caption="A cache at 131,072 tokens for a sizer that does not read a field, as a multiple of the truth",
+    caption="A cache of 131,072 tokens for a sizer that does not read a field, as a multiple of the truth "
+    "(Falcon and Qwen3 were trained to read less; their factor is the same at any length)",
 )
 say(
-    f"Most unread fields waste money. One is dangerous: {factors['qwen3-32b']:.2g} of what is needed is a "
-    "card that is bought and then too small."
+    f"Most unread fields waste money. One is dangerous: who buys {factors['qwen3-32b']:.3g} of what is "
+    "needed has a card that is too small."
 )
 
 # %% [markdown] id="02-engines-open"
-# And what is *kept* is not yet what is *reserved*. An engine hands memory out in cells, blocks or slots, and
-# in larger ones than a sequence fills. Here are four readers of 20,000 tokens each.
+# And what is *kept* is not yet what is *reserved*. The three engines below round up in ways of their own.
+# llama.cpp counts cells in 256s. vLLM holds, for a layer with a window, the window *and* the tokens of one
+# piece of a prompt (8,192 unless told otherwise), in groups of layers of which the last is filled up. SGLang
+# gives such layers eight slots for every ten tokens of the text, unless told otherwise. Here are four readers
+# of 20,000 tokens each.
 
 # %% id="02-engines"
 from memlessons.plan.truths import check, named_rows
@@ -591,28 +603,63 @@ for name in ("llama-3.1-8b", "gemma-3-27b", "gpt-oss-120b", "qwen3-next-80b"):
 table(rows)
 published = [check(row) for row in named_rows()]
 assert all(one.ok for one in published)
+measured = [one for one in published if one.row.evidence in ("engine_log", "measured_table")]
+by_engine = Counter(one.row.engine for one in measured)
+logs = ", ".join(f"{by_engine[name]} of them on {name}" for name in ("llama.cpp", "vllm", "sglang"))
 say(
-    "Why believe any of it? Because others have measured: of "
-    f"{len(published)} published figures, from logs of engines and tables of papers, these rules reproduce "
-    f"**{sum(one.ok for one in published)}**, each within its tolerance. In a shell, "
-    "`memlessons size gemma-3-27b --why` names each rule and its source, and `memlessons size --check FILE` "
-    "takes figures of your own."
+    f"Why believe any of it? Of {len(published)} published figures these rules reproduce "
+    f"**{sum(one.ok for one in published)}**, each within its tolerance: {len(measured)} that somebody "
+    f"measured ({logs}), the "
+    "others counted by somebody. (One of those is a *wrong* count, which comes out when our windows are "
+    "switched off.) Nobody has published the largest factors of this table. In a shell, "
+    "`memlessons size gemma-3-27b --context 20000 --batch 4 --why` names each rule, its numbers and its "
+    "source; `--log FILE` holds them against the log of your own engine, and `--check FILE` against figures "
+    "of your own."
 )
 
 # %% [markdown] id="02-knob-open"
 # **Turn the knob.** The sizer does all of the above for a model (one of ours, or a `config.json` that you
 # paste or upload), a context, a number of sequences (readers), the formats of K and V (bf16 is one of 16
 # bits), cards, and an engine. (Without a running kernel you see its table and picture for one state;
-# `key_format="int8", card="H200 SXM"` in the call shows another.) Four things to find:
+# `key_format="int8", card="H200 SXM"` in the call shows another.) Its times are an expectation: an engine
+# whose kernels reach 60 to 90 % of what a card's memory allows. Your own steps above had no such kernels.
+# Four things to find:
 #
-# 1. With one reader, at which context is half of a step K and V? And with eight?
-# 2. Which is the smallest card that holds this state? And with K and V in 8 bits?
-# 3. Halve the bits of K and V. For one reader, how much does the least time of a step gain? For a hundred?
-# 4. Below "change it", add edits to the design until one sequence keeps twenty times less, at 4,096 tokens
-#    and at 131,072. Does the same list do for both? (The coming chapters measure what edits cost in quality.)
+# 1. With one reader, at which context is half of what a step reads K and V? And with eight?
+# 2. This state does not fit the RTX 4090. Does it with K and V in fp8? How much is then left for the engine?
+# 3. From bf16 to fp8: how many per cent shorter is the least time of a step, for one reader? For a hundred?
+# 4. Below "change it", add edits to the design until one sequence keeps twenty times fewer bytes, at 4,096
+#    tokens and at 131,072. Does the same list do for both? (The coming chapters measure what edits cost in
+#    quality.)
 
 # %% id="02-knob"
 CacheSizer("llama-3.1-8b", context=4096, batch=30, card="RTX 4090")
+
+# %% id="02-knob-found"
+from memlessons.show import folded
+
+
+def turned(readers, kv="bf16"):
+    """The sizer's answer for so many readers and a format, all else as above."""
+    return CacheSizer(
+        "llama-3.1-8b", context=4096, batch=readers, key_format=kv, value_format=kv, card="RTX 4090"
+    ).answer
+
+
+def shorter(readers):
+    return 1 - turned(readers, "fp8").step.bound.seconds / turned(readers).step.bound.seconds
+
+
+folded(
+    "When you have looked",
+    f"1. At {turned(1).step_crossing:,} tokens; with eight at {turned(8).step_crossing:,}.\n"
+    f"2. {bytes_text(turned(30).needed_per_device)} become "
+    f"{bytes_text(turned(30, 'fp8').needed_per_device)} of {bytes_text(turned(30).card_bytes)}: "
+    "it fits, but an engine wants a gigabyte or two for itself.\n"
+    f"3. {shorter(1):.0%} for one, whose step reads weights above all; {shorter(100):.0%} for a hundred.\n"
+    "4. One memory for all heads and int4 do it at both lengths. A window gains most where the text is long, "
+    "and nothing where it is no longer than the window.",
+)
 
 # %% [markdown] id="02-powers-open"
 # ## Three powers

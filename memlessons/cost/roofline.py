@@ -95,13 +95,14 @@ def prefill_bound(
     past: int = 0,
     *,
     encoder_tokens: int = 0,
+    scored: Literal["last", "all"] = "last",
 ) -> Bound:
     """The least time to process `tokens` new tokens of one sequence in one pass, `past` of it being held.
 
     Attention is causal: a new token reads what it may see and no more, half of the square where nothing
-    is held yet. The output head answers for the last token alone, as engines do it (vLLM, llama.cpp and
-    SGLang pick the rows that are sampled before the head). Bytes: the weights once, the held memory read
-    once, the new entries written once.
+    is held yet. The output head scores the last token alone, as engines do it (vLLM, llama.cpp and SGLang
+    pick the rows that are sampled before the head), or all of them, as a measure of perplexity needs it.
+    Bytes: the weights once, the held memory read once, the new entries written once.
     """
     amount("tokens", tokens)
     amount("past", past)
@@ -114,7 +115,7 @@ def prefill_bound(
     written = plan.with_pages(1).bytes(tokens, encoder_tokens=0 if past else encoder_tokens) if tokens else 0
     moved = weight_bytes_read(weights, tokens) + read + written
     inner = weights.multiplied_parameters - weights.head_parameters
-    multiplied = inner * tokens + weights.head_parameters * min(tokens, 1)
+    multiplied = inner * tokens + weights.head_parameters * (tokens if scored == "all" else min(tokens, 1))
     return time_bound(2 * multiplied + attention, moved, accelerator)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memlessons.show.diagrams import tiers_picture, triangle
     from memlessons.show.guesses import predict, reveal
     from memlessons.show.picture import memory_picture
-    from memlessons.show.prose import claim, show_source, table
+    from memlessons.show.prose import claim, folded, show_source, table
     from memlessons.show.rooflines import roofline
     from memlessons.show.shell import code_span, say
     from memlessons.show.sizer import CacheSizer
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CacheSizer", "Curve", "Figure", "SizerState", "bars_to_scale", "claim", "code_span", "figure",
-    "figure_theme", "lines", "memory_picture", "panels", "predict", "reveal", "roofline", "say", "show",
-    "show_source", "sizer_figure", "staircase", "table", "tax_figure", "tiers_picture", "triangle",
+    "figure_theme", "folded", "lines", "memory_picture", "panels", "predict", "reveal", "roofline", "say",
+    "show", "show_source", "sizer_figure", "staircase", "table", "tax_figure", "tiers_picture", "triangle",
 ]  # fmt: skip
 
 _HOME = {
@@ -35,7 +35,7 @@ _HOME = {
     "diagrams": ("tiers_picture", "triangle"),
     "guesses": ("predict", "reveal"),
     "picture": ("memory_picture",),
-    "prose": ("claim", "show_source", "table"),
+    "prose": ("claim", "folded", "show_source", "table"),
     "rooflines": ("roofline",),
     "shell": ("code_span", "say"),
     "sizer": ("CacheSizer",),

@@ -16,10 +16,10 @@ from typing import Any
 
 from memlessons.errors import MemlessonsError
 from memlessons.show.guesses import predict, reveal
-from memlessons.show.shell import code_span, publish, say
+from memlessons.show.shell import code_span, plain_text, publish, safe_markdown, say
 from memlessons.show.values import number_text, value_text
 
-__all__ = ["NoSource", "claim", "code_span", "predict", "reveal", "say", "show_source", "table"]
+__all__ = ["NoSource", "claim", "code_span", "folded", "predict", "reveal", "say", "show_source", "table"]
 
 Rows = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -35,6 +35,17 @@ def claim(condition: object, then: str, otherwise: str) -> None:
     """
     held = bool(condition) and condition == condition
     say(then if held else otherwise)
+
+
+def folded(title: str, text: str) -> None:
+    """Show a title that opens onto Markdown when it is clicked; a shell prints both."""
+    body = safe_markdown(textwrap.dedent(text).strip())
+    publish(
+        {
+            "text/markdown": f"<details><summary>{html.escape(title)}</summary>\n\n{body}\n\n</details>",
+            "text/plain": f"{title}:\n{plain_text(text)}",
+        }
+    )
 
 
 def table(

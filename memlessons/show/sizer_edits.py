@@ -23,7 +23,7 @@ _NUMBERS = {
     "one_kv_head": [("for all query heads", 0)],
     "latent": [(f"of {n:,} + {ROPE_WIDTH} for RoPE", n) for n in (512, 128, 256, 1024)],
     "window": [(f"of {n:,} tokens", n) for n in (1024, 128, 256, 512, 2048, 4096, 8192)],
-    "share": [(f"{n} layers, one memory", n) for n in (2, 3, 4)],
+    "share": [(f"{n} layers, one cache", n) for n in (2, 3, 4)],
 }
 _EVERY = [("every 6th", 6), ("every 4th", 4), ("every 2nd", 2), ("every 8th", 8), ("no layer", 0)]
 _SIXTEEN = 16

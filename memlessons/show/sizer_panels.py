@@ -19,7 +19,7 @@ from memlessons.units import bytes_text
 
 STEP_PIXELS = 170.0
 """Height of the panel of a step."""
-WEIGHTS, MEMORY = style(0), style(1)
+WEIGHTS, CACHE = style(0), style(1)
 _ENGINE, _FREE = Style(TEXT, "solid", "circle", "/"), Style(TEXT, "solid", "circle", ".")
 _FAINT = 0.45
 _INVITATION = "nothing is changed yet: add a change, and see what it saves"
@@ -61,24 +61,24 @@ def step_panel(curve: StepCurve, context: int, crossing: int | None) -> Panel:
     first = sum(n < min(SHORTEST, context) for n in curve.contexts)
     contexts, known = curve.contexts[first:], curve.known - first
     low, high = contexts[0], contexts[-1]
-    weights, memory = curve.weight_bytes, [max(n, 1) for n in curve.memory_bytes[first:]]
+    weights, cache = curve.weight_bytes, [max(n, 1) for n in curve.memory_bytes[first:]]
     flat = [] if weights is None else [weights] * 2
     met = [] if crossing is None or weights is None or not low <= crossing <= high else [crossing]
-    heights = [*flat, memory[0], memory[-1]]
+    heights = [*flat, cache[0], cache[-1]]
     # In strides of 32, so that the axis stands still while a control is moved.
     y_low = 32.0 ** math.floor(math.log(min(heights), 32))
     y_high = 32.0 ** max(math.ceil(math.log(max(heights), 32)), math.floor(math.log(min(heights), 32)) + 1)
     now = [*flat[:1], max(curve.memory_now, 1)]
-    colours = [look.colour for look in ((WEIGHTS, MEMORY) if flat else (MEMORY,))]
+    colours = [look.colour for look in ((WEIGHTS, CACHE) if flat else (CACHE,))]
     traces = [
         line("weights", [low, high] if flat else [], flat, WEIGHTS),
-        line("memory", contexts[:known], memory[:known], MEMORY),
-        line("memory", contexts[known - 1 :], memory[known - 1 :], MEMORY, _FAINT),
+        line("cache", contexts[:known], cache[:known], CACHE),
+        line("cache", contexts[known - 1 :], cache[known - 1 :], CACHE, _FAINT),
         marks("equal", met, flat[: len(met)], "circle-open", TEXT),
         marks("this length", [context] * len(now), now, "circle", colours),
     ]
     words = [_equal(n, weights or 1, low, high) for n in met]
-    ends = [("memory", memory[-1], MEMORY), *(("weights", n, WEIGHTS) for n in flat[:1])]
+    ends = [("cache", cache[-1], CACHE), *(("weights", n, WEIGHTS) for n in flat[:1])]
     scale = STEP_PIXELS / math.log10(y_high / y_low)
     wanted = [math.log10(height / y_low) * scale for _, height, _ in ends]
     for (name, height, look), want, got in zip(
@@ -99,7 +99,7 @@ def _equal(crossing: int, weights: int, low: int, high: int) -> Values:
 def waterfall_panel(steps: Sequence[WaterfallStep]) -> Panel:
     """One sequence as published and after each change, to one scale, with how many times less it is."""
     sizes, names = [step.bytes for step in steps], [step.name for step in steps]
-    drawn = bars("one sequence", names, [0] * len(steps), sizes, [MEMORY] * len(steps))
+    drawn = bars("one sequence", names, [0] * len(steps), sizes, [CACHE] * len(steps))
     words = []
     for row, step in enumerate(steps):
         text = bytes_text(step.bytes)
@@ -107,7 +107,7 @@ def waterfall_panel(steps: Sequence[WaterfallStep]) -> Panel:
             text = "not possible here"
         elif row:
             text = f"{text}, {times_text(step.running)}"
-        words.append(word(text, step.bytes, row, MEMORY.colour if not step.refused else TEXT))
+        words.append(word(text, step.bytes, row, CACHE.colour if not step.refused else TEXT))
     if len(steps) == 1:
         words.append(word(_INVITATION, 0, 1, TEXT))
     rows = max(len(steps), 2)

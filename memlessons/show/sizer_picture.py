@@ -59,8 +59,8 @@ def picture(state: SizerState) -> Picture:
 def sizer_figure(state: SizerState, *, id: str | None = None) -> Figure:
     """Three panels of one state: bytes held against the card, bytes of a step against context, changes.
 
-    Above, weights, memory by kind of layer, an engine's rounding and what is kept free, end to end over the
-    card. In the middle both axes are logarithmic: flat weights, memory that rises and is faint beyond what
+    Above, weights, cache by kind of layer, an engine's rounding and what is kept free, end to end over the
+    card. In the middle both axes are logarithmic: flat weights, a cache that rises and is faint beyond what
     the model was made to read, a mark where they cross, and the length of the state. Below, one sequence as
     published and after each change.
     """
@@ -138,8 +138,8 @@ def _heading(title: str, top: float) -> Values:
 
 def _alt(state: SizerState) -> str:
     return (
-        "Three panels. Above, to one scale, weights, memory by kind of layer and what an engine adds, end to "
+        "Three panels. Above, to one scale, weights, cache by kind of layer and what an engine adds, end to "
         "end, and below them the memory of the card. In the middle, both axes logarithmic, the bytes that "
-        "one decode step reads against the context: flat weights, rising memory. Below, one sequence as "
+        "one decode step reads against the context: flat weights, rising cache. Below, one sequence as "
         f"published and after each change. {explain(state)}"
     )

@@ -18,7 +18,7 @@ from memlessons.show.sizer_words import (
 from memlessons.sizing import Answer
 from memlessons.sizing import table as sizing_table
 from memlessons.sizing.reserved import EngineAnswer
-from memlessons.sizing.times import band
+from memlessons.sizing.times import band, limit_text
 from memlessons.units import bytes_text, seconds_text
 
 EDITS_NOTE = "changes to a model change what it can do: later chapters measure how much"
@@ -51,8 +51,8 @@ def _kept(found: Answer) -> list[tuple[str, str]]:
     share = ratio(found.kv_bytes / found.weight_bytes)
     return [
         *lines,
-        ("weights", f"{bytes_text(found.weight_bytes)}; memory: {share}"),
-        ("memory outweighs them", reach(found, found.crossing)),
+        ("weights", f"{bytes_text(found.weight_bytes)}; cache: {share}"),
+        ("cache outweighs weights stored", reach(found, found.crossing)),
         ("or, at this length", f"from {sequences(found.sequences_to_outweigh or 0)} on"),
     ]
 
@@ -80,17 +80,22 @@ def _times(found: Answer) -> list[tuple[str, str]]:
     q, step = found.question, found.step
     if step is None:
         return [("one decode step", "not computed without weights")]
-    least, memory = step.bound.seconds, step.kv_share
+    least, cache = step.bound.seconds, step.kv_share
     lines = [
-        ("one decode step", f"{span(*band(least), seconds_text)} ({ROOF}), limited by {step.bound.limit}"),
-        ("bytes of a step", f"weights {share_text(1 - memory)}, memory {share_text(memory)}"),
+        (
+            "one decode step",
+            f"{sizing_table.least_step(found)}; {span(*band(least), seconds_text)} expected ({ROOF}), "
+            f"limited by {limit_text(step.bound)}",
+        ),
+        ("bytes of a step", f"weights {share_text(1 - cache)}, cache {share_text(cache)}"),
     ]
     if found.step_crossing != found.crossing:
-        lines.append(("memory is most of a step", reach(found, found.step_crossing)))
+        lines.append(("cache outweighs weights read", reach(found, found.step_crossing)))
     lines.append(("tokens a second", speed(q.batch, least)))
     if found.first_token is not None:
-        first = span(*band(found.first_token.seconds), seconds_text)
-        lines.append(("first token of a prompt", f"{first}, limited by {found.first_token.limit}"))
+        least = found.first_token.seconds
+        first = f"at least {seconds_text(least)}; {span(*band(least), seconds_text)} expected"
+        lines.append(("first token of a prompt", f"{first}, limited by {limit_text(found.first_token)}"))
     return lines
 
 
@@ -104,6 +109,11 @@ def notes(state: SizerState) -> list[str]:
         )
     if state.edits:
         found.append(EDITS_NOTE)
+    for engine in state.answer().engines:
+        if engine.engine == state.engine and engine.why:
+            found.append(f"what {engine.engine} reserves: {engine.why}")
+            if engine.assumed:
+                found.append(f"its defaults are assumed: {', '.join(engine.assumed)}")
     # What could be given on the command line cannot be given here.
     return found + [note.partition("; give --")[0] for note in state.answer().notes]
 
@@ -125,12 +135,12 @@ def explain(state: SizerState) -> str:
     beside = "" if found.weight_bytes is None else f" beside {bytes_text(found.weight_bytes)} of weights"
     said = [
         f"{name} with {sequences(q.batch)} of {tokens(q.context)} keeps {bytes_text(found.kv_bytes)} of "
-        f"memory{beside}.",
+        f"cache{beside}.",
         f"The next token of one sequence adds {growth(found)}.",
     ]
     if found.weight_bytes is not None:
         said.append(
-            f"Memory outweighs the weights {reach(found, found.crossing)}; at this length, from "
+            f"The cache outweighs the weights stored {reach(found, found.crossing)}; at this length, from "
             f"{sequences(found.sequences_to_outweigh or 0)} on."
         )
     if q.card is not None and found.sequences_fit is not None:
@@ -138,9 +148,9 @@ def explain(state: SizerState) -> str:
     if step is not None:
         said.append(
             f"One decode step reads {bytes_text(step.weight_bytes + step.kv_bytes)} on a card, "
-            f"{share_text(step.kv_share)} of it memory, and takes "
-            f"{span(*band(step.bound.seconds), seconds_text)} at {ROOF}, limited by {step.bound.limit}: "
-            f"{speed(q.batch, step.bound.seconds, ' tokens a second')}."
+            f"{share_text(step.kv_share)} of it cache, and takes {sizing_table.least_step(found)}, "
+            f"{span(*band(step.bound.seconds), seconds_text)} expected ({ROOF}), limited by "
+            f"{limit_text(step.bound)}: {speed(q.batch, step.bound.seconds, ' tokens a second')}."
         )
     steps = state.waterfall()[1:]
     if steps:

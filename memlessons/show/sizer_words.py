@@ -7,7 +7,8 @@ from memlessons.sizing import Answer
 from memlessons.sizing.times import BAND
 from memlessons.units import bytes_text
 
-ROOF = f"{BAND[0] * 100:.0f}-{BAND[1] * 100:.0f} % of the roof"
+ROOF = f"{BAND[0] * 100:.0f}-{BAND[1] * 100:.0f} % of the roof, assumed"
+"""Where the expected times lie; `memlessons.sizing.times.BAND` says why that is an assumption."""
 
 
 def sequences(count: int) -> str:

@@ -39,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--params", metavar="N", help="parameters, as 8B")
     add("--encoder", metavar="N", help="tokens an encoder reads")
     add("--draft", action="store_true", help="count the layers of a draft head too")
-    add("--why", action="store_true", help="show the rules that fired, and the error without each")
+    add(
+        "--why",
+        action="store_true",
+        help="show each rule that fired and what would be said without it, or that nothing could be",
+    )
     add("--json", action="store_true", help="print the answer as JSON")
     add("--compare", action="store_true", help="several models, a row each")
     add("--export", metavar="ENGINE", help="print the flags with which vllm, sglang or llama.cpp serves this")

@@ -10,7 +10,7 @@ from memlessons.units import bytes_text, seconds_text
 def compare(answers: Sequence[Answer]) -> str:
     """A row for each model: what a token adds, what a sequence keeps, weights, room, the least step."""
     rows = [
-        ("model", "next token", "average", "one sequence", "weights", "room for", "a step", "read: memory")
+        ("model", "next token", "average", "one sequence", "weights", "room for", "a step", "read: cache")
     ]
     for found in answers:
         step = found.step

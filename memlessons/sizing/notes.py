@@ -68,7 +68,7 @@ def _of_card(question: Question) -> list[str]:
     if card is None:
         return found
     if card.matmul_flops is None:
-        found.append("the arithmetic of this card is not known: the times are those of its memory alone")
+        found.append("the arithmetic of this card is not known: the times are those of its bandwidth alone")
     if card.visible_bytes is None and question.visible_bytes is None:
         found.append(
             f"the {card.name} is counted as sold, {bytes_text(card.memory_bytes)}; what a program sees of it "

@@ -55,6 +55,19 @@ def plain(found: Answer) -> dict[str, Any]:
                 "bytes_per_device": engine.device_bytes,
                 "bytes_all_devices": engine.cluster_bytes,
                 "why": engine.why or engine.reason,
+                "parts": [
+                    {
+                        "name": each.name,
+                        "layers": each.part.layers,
+                        "cells": each.part.cells,
+                        "bytes": each.part.bytes,
+                        "kept_cells": each.kept_cells,
+                        "kept_bytes": each.kept_bytes,
+                        "why": each.why,
+                    }
+                    for each in engine.parts
+                ],
+                "assumed": list(engine.assumed),
             }
             for engine in found.engines
         },

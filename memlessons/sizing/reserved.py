@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from memlessons.plan.engines import Allocation, BadEngineArgument, allocation
+from memlessons.plan.engines import Allocation, BadEngineArgument, Part, allocation
 from memlessons.plan.errors import InvalidPlan
 from memlessons.sizing.question import Question
 
@@ -20,11 +20,38 @@ FORMATS_OF = {
 }  # fmt: skip
 
 
+PARTS = {
+    "base": "layers that see everything", "swa": "layers with windows", "rs": "states", "idx": "index keys",
+    "cross": "cross-attention", "draft": "draft head",
+}  # fmt: skip
+"""An engine's pools by their names in an allocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """One pool of an engine on one device, and what is kept of it, ideally."""
+
+    part: Part
+    kept_cells: int
+    kept_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The pool in words."""
+        return PARTS[self.part.name]
+
+    @property
+    def why(self) -> str:
+        """What is reserved for it, and the reason."""
+        return f"{self.part.rule}: {self.part.reason}" if self.part.reason else self.part.rule
+
+
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
     """What one engine reserves: on the fullest device, on all together, and why it differs from the need.
 
-    `reason` says, where nothing could be computed, why not.
+    `reason` says, where nothing could be computed, why not. `assumed` are options that were not given and
+    made a difference, with the defaults they were counted with.
     """
 
     engine: str
@@ -32,6 +59,17 @@ class EngineAnswer:
     cluster_bytes: int | None
     why: str
     reason: str = ""
+    parts: tuple[PartAnswer, ...] = ()
+    notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def briefly(self) -> str:
+        """What is reserved for the pool that takes most beyond what is kept; empty where nothing is."""
+        if not self.parts:
+            return ""
+        most = max(self.parts, key=lambda each: each.part.bytes - each.kept_bytes)
+        return most.part.rule if len(self.parts) == 1 else f"{most.name}: {most.part.rule}"
 
 
 def engine_answers(question: Question) -> tuple[EngineAnswer, ...]:
@@ -50,8 +88,18 @@ def reserved_bytes(question: Question, context: int, batch: int) -> int:
     return reserve(question, question.engine, context, batch, question.tp).total
 
 
-def reserve(question: Question, engine: str, context: int, batch: int, tp: int) -> Allocation:
-    """One engine's reservation on the fullest of `tp` devices; BadEngineArgument for what it cannot do."""
+def reserve(
+    question: Question,
+    engine: str,
+    context: int,
+    batch: int,
+    tp: int,
+    without: frozenset[str] = frozenset(),
+) -> Allocation:
+    """One engine's reservation on the fullest of `tp` devices; BadEngineArgument for what it cannot do.
+
+    `without` leaves out rules of the engine by their names.
+    """
     formats = FORMATS_OF.get(engine)
     parts = question.kv_dtype.lower().split("/")
     grows = any(s.grows_with != "nothing" for layer in question.plan.layers for s in layer.stores)
@@ -67,6 +115,7 @@ def reserve(question: Question, engine: str, context: int, batch: int, tp: int) 
         kv_dtype=question.kv_dtype,
         tp=tp,
         encoder_tokens=question.encoder if engine in ("ideal", "whisper.cpp") else None,
+        without=without,
         **_arguments(engine, context),
     )
 
@@ -84,8 +133,25 @@ def _engine(question: Question, engine: str) -> EngineAnswer:
         # llama.cpp splits a model between layers, so what all devices keep is what one would.
         whole = engine == "llama.cpp" and question.tp > 1
         alone = reserve(question, engine, question.context, question.batch, 1) if whole else device
+        parts = _parts(device, reserve(question, "ideal", question.context, question.batch, question.tp))
     except InvalidPlan as error:
         return EngineAnswer(engine, None, None, "", str(error))
     cluster = alone.total if whole else device.total * question.tp
-    why = "; ".join(dict.fromkeys([*(part.rule for part in device.parts), *device.notes]))
-    return EngineAnswer(engine, device.total, cluster, why)
+    said = (f"{each.name}, {each.why}" if len(parts) > 1 else each.why for each in parts)
+    why = "; ".join(dict.fromkeys([*said, *device.notes]))
+    assumed = tuple(f"{name}={value:,}" for name, value in device.assumed)
+    return EngineAnswer(engine, device.total, cluster, why, parts=parts, notes=device.notes, assumed=assumed)
+
+
+def _parts(device: Allocation, ideal: Allocation) -> tuple[PartAnswer, ...]:
+    pools = {part.name for part in device.parts}
+    found = []
+    for part in device.parts:
+        # Where windows are not used, their layers are among those that see everything.
+        kept = [
+            one for one in ideal.parts
+            if one.name == part.name or (part.name == "base" and one.name == "swa" and "swa" not in pools)
+        ]  # fmt: skip
+        cells, size = max((one.cells for one in kept), default=0), sum(one.bytes for one in kept)
+        found.append(PartAnswer(part, cells, size))
+    return tuple(found)

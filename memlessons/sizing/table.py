@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from memlessons.sizing.answer import Answer
-from memlessons.sizing.times import band
+from memlessons.sizing.times import BAND, band, limit_text
 from memlessons.units import bytes_text, seconds_text
 
 Row = tuple[str, ...]
@@ -66,7 +66,7 @@ def _engines(found: Answer) -> str:
         if engine.device_bytes is None:
             rows.append((engine.engine, "-", "", engine.reason))
             continue
-        more = f"x {engine.device_bytes / max(found.kv_per_device, 1):.2f}: {engine.why}"
+        more = f"x {engine.device_bytes / max(found.kv_per_device, 1):.2f}; {engine.briefly}"
         row(f"{engine.engine} reserves", engine.device_bytes, engine.cluster_bytes, more)
     return aligned(rows)
 
@@ -116,28 +116,37 @@ def _times(found: Answer) -> str:
         return ""
     low, high = band(step.bound.seconds)
     rate = q.batch / step.bound.seconds
-    # Which experts tokens choose is a matter of chance, and so is then the least time.
-    even = q.weights is not None and q.weights.expert_share is not None and q.batch > 1
-    least = "about" if even else "at least"
+    slow, fast = BAND
     lines = [
-        f"Decode: a step takes {least} {seconds_text(step.bound.seconds)} (limited by {step.bound.limit}; "
-        f"it reads {bytes_text(step.weight_bytes)} of weights and {bytes_text(step.kv_bytes)} of memory, "
-        f"{100 * step.kv_share:.0f} % of it memory).",
-        f"At 60 to 90 % of that roof: {seconds_text(low)} to {seconds_text(high)} a step, "
-        f"{_rate(0.6 * rate)} to {_rate(0.9 * rate)} tokens a second"
+        f"Decode: a step takes {least_step(found)} (limited by {limit_text(step.bound)}; "
+        f"it reads {bytes_text(step.weight_bytes)} of weights and {bytes_text(step.kv_bytes)} of cache, "
+        f"{100 * step.kv_share:.0f} % of it cache).",
+        f"At {100 * slow:.0f} to {100 * fast:.0f} % of that roof, as is assumed: {seconds_text(low)} to "
+        f"{seconds_text(high)} a step, {_rate(slow * rate)} to {_rate(fast * rate)} tokens a second"
         + (
             "."
             if q.batch == 1
-            else f" in all, {_rate(0.6 * rate / q.batch)} to {_rate(0.9 * rate / q.batch)} each."
+            else f" in all, {_rate(slow * rate / q.batch)} to {_rate(fast * rate / q.batch)} each."
         ),
     ]
     if found.first_token is not None:
         low, high = band(found.first_token.seconds)
+        least, limit = seconds_text(found.first_token.seconds), limit_text(found.first_token)
         lines.append(
-            f"First token of one prompt of {q.context:,}: at least {seconds_text(found.first_token.seconds)} "
-            f"(limited by {found.first_token.limit}), {seconds_text(low)} to {seconds_text(high)} expected."
+            f"First token of one prompt of {q.context:,}: at least {least} (limited by {limit}), "
+            f"{seconds_text(low)} to {seconds_text(high)} expected."
         )
     return "\n".join(lines)
+
+
+def least_step(found: Answer) -> str:
+    """The least time of a step, "at least 30.9 ms"; empty where it is not computed."""
+    if found.step is None:
+        return ""
+    # Which experts tokens choose is a matter of chance, and so is then the least time.
+    q = found.question
+    even = q.weights is not None and q.weights.expert_share is not None and q.batch > 1
+    return f"{'about' if even else 'at least'} {seconds_text(found.step.bound.seconds)}"
 
 
 def _sequences(count: int) -> str:
@@ -152,7 +161,7 @@ def _crossing(found: Answer) -> str:
     if found.weight_bytes is None:
         return ""
     q, longest = found.question, found.question.model.longest_context
-    whose = "the memory of this batch" if q.batch > 1 else "memory"
+    whose = "the cache of this batch" if q.batch > 1 else "the cache"
     if found.crossing is None:
         when = f"{whose} never outweighs the weights: it stops growing first"
     elif longest is not None and found.crossing > longest:

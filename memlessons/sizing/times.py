@@ -7,7 +7,14 @@ from memlessons.plan import MemoryPlan, Weights
 from memlessons.plan.engines.ideal import on_device
 
 BAND = (0.6, 0.9)
-"""Good engines reach 60 to 90 % of a roof: launches, synchronisation and small pieces take the rest."""
+"""Shares of a roof at which a step is expected: an assumption of this project, and no source is known for it.
+
+What is known is one side. A bound is the least time at peaks of a data sheet, and leaves out launches,
+synchronisation, activations and what devices send each other (`memlessons.cost.roofline`), so a step takes
+longer. By how much depends on engine, card and batch: small models and small batches may miss the band by
+far. Texts therefore give the least time first, and call the band assumed.
+"""
+_LIMITS = {"memory": "bandwidth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +27,7 @@ class Step:
 
     @property
     def kv_share(self) -> float:
-        """Of the bytes read, the share that is memory of the sequences."""
+        """Of the bytes read, the share that is the cache of the sequences."""
         return self.kv_bytes / (self.weight_bytes + self.kv_bytes)
 
 
@@ -62,6 +69,11 @@ def first_token(
         return None
     whole = prefill_bound(plan, weights, prompt, card, encoder_tokens=encoder_tokens)
     return time_bound(whole.flops / tp, whole.bytes_moved / tp, card)
+
+
+def limit_text(bound: Bound) -> str:
+    """What limits a time, in words: `Bound.limit` says "memory", which beside a cache has two meanings."""
+    return _LIMITS.get(bound.limit, bound.limit)
 
 
 def band(seconds: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What-if edits: a model's memory is changed step by step, and each step says by what factor it shrank."""
+"""What-if edits: what a model keeps is changed step by step, and each step says by what factor it shrank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -31,7 +31,7 @@ class Edit:
     "fewer_kv_heads": KV heads divided by `number`. "one_kv_head": one for all query heads. "latent":
     `number` numbers and 64 for RoPE in place of K and V. "format": K and V in `format`, or K/V. "window":
     the last `number` tokens, beside the first `sinks`, in all layers that attend but every `every`-th (in
-    all if 0). "share": of the layers that keep the same, runs of `number` share one memory. Raises
+    all if 0). "share": of the layers that keep the same, runs of `number` share one cache. Raises
     CannotEdit.
     """
 

@@ -190,6 +190,8 @@ def test_prefill_is_the_sum_of_its_tokens_over_what_each_may_see(
     causal = sum(slow_attention_flops(plan, n) for n in range(past + 1, past + tokens + 1))
     asked_once = weights.head_parameters
     assert bound.flops == 2 * ((weights.active_parameters - asked_once) * tokens + asked_once) + causal
+    scoring = prefill_bound(plan, weights, tokens, TOY, past, scored="all")
+    assert scoring.flops == 2 * weights.active_parameters * tokens + causal
 
 
 def test_causal_prefill_is_half_of_the_square() -> None:

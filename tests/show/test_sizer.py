@@ -85,7 +85,11 @@ def test_llama_keeps_128_kib_a_token_and_thirty_sequences_outweigh_it():
     said = dict(rows(SizerState("llama-3.1-8b", context=4096)))
     assert said["one sequence"] == "512 MiB at 4,096 tokens"
     assert said["or, at this length"] == "from 30 sequences on"
-    assert said["memory outweighs them"] == f"from {found.crossing:,} tokens on"
+    assert said["cache outweighs weights stored"] == f"from {found.crossing:,} tokens on"
+    # A step reads one row of the input embedding and the rest of the weights.
+    assert (
+        said["cache outweighs weights read"] == f"from {math.ceil((LLAMA_READ + 8192) / 131_072):,} tokens on"
+    )
 
 
 def test_a_time_is_a_band_from_60_to_90_per_cent_of_the_roof():
@@ -93,16 +97,38 @@ def test_a_time_is_a_band_from_60_to_90_per_cent_of_the_roof():
     least = (LLAMA_READ + 512 * 1024**2) / 1.008e12
     low, high = (seconds_text(least / part).removesuffix(" ms") for part in (0.9, 0.6))
     said = dict(rows(state))
-    assert said["one decode step"] == f"{low} to {high} ms (60-90 % of the roof), limited by memory"
+    assert said["one decode step"] == (
+        f"at least {seconds_text(least)}; {low} to {high} ms expected (60-90 % of the roof, assumed), "
+        "limited by bandwidth"
+    )
+    assert f"takes at least {seconds_text(least)}, {low} to {high} ms expected" in explain(state)
     assert said["tokens a second"] == f"{0.6 / least:.1f} to {0.9 / least:.1f}"
     many = dict(rows(state.with_(batch=8)))["tokens a second"]
     assert "in all" in many and many.endswith("each")
 
 
+def test_memory_is_the_cards_and_what_sequences_keep_is_a_cache():
+    state = SizerState("gemma-3-27b", 20_000, 4, card="H200 SXM", engine="vllm", edits=EDITS[:1])
+    said = [*rows(state), *(("", note) for note in notes(state)), ("", explain(state))]
+    words = " ".join(f"{name} {value}" for name, value in said)
+    assert "limited by memory" not in words and "limited by bandwidth" in words
+    assert not re.search(r"[Mm]emory outweighs|of it memory|, memory \d|of memory", words)
+    drawn = picture(state)
+    assert "cache" in {word["text"] for word in drawn.layout["annotations"]}
+    assert [trace["name"] for trace in drawn.data].count("cache") == 2
+
+
+def test_the_chosen_engine_says_what_it_reserves_and_which_defaults_are_assumed():
+    said = notes(SizerState("gemma-3-27b", 20_000, 4, card="H200 SXM", engine="vllm"))
+    assert any("what vllm reserves" in note and "8,192 tokens of one prefill chunk" in note for note in said)
+    assert any("assumed: max_num_batched_tokens=8,192, block_size=16" in note for note in said)
+    assert not any("reserves:" in note for note in notes(SizerState("gemma-3-27b", 20_000, 4)))
+
+
 def test_full_windows_add_nothing_and_the_words_say_so():
     said = dict(rows(SizerState("mistral-7b-v0.1", context=8192)))
     assert said["its next token"].startswith("nothing, all windows are full")
-    assert said["memory outweighs them"] == "never: it stops growing first"
+    assert said["cache outweighs weights stored"] == "never: it stops growing first"
 
 
 def test_a_context_beyond_the_longest_is_said_and_not_forgotten():
@@ -260,7 +286,7 @@ def test_the_picture_is_to_scale_and_marks_this_length_and_the_crossing():
     assert list(steps.x) == [8191 * 131_072, 8191 * 16_384]
     texts = [word.text for word in fig.layout.annotations]
     assert f"equal at {crossing.x[0]:,} tokens" in texts and f"{bytes_text(steps.x[1])}, × 8.0" in texts
-    assert {"weights", "memory"} <= set(texts)
+    assert {"weights", "cache"} <= set(texts)
     assert fig.layout.xaxis2.type == fig.layout.yaxis2.type == "log"
     assert fig.id == "fig-99" and len(fig.to_json()) < 60_000 and fig.alt.startswith("Three panels.")
     assert fig.layout.paper_bgcolor is None

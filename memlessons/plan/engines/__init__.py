@@ -86,7 +86,9 @@ def allocation(
         expanded=_expanded(config_or_plan, draft, without), without=without, kv_dtype=kv_dtype,
     )  # fmt: skip
     _check(engine, reserve, engine_args)
-    return replace(reserve(asked, **engine_args), engine=engine)
+    found = reserve(asked, **engine_args)
+    assumed = tuple(option for option in found.assumed if option[0] not in engine_args)
+    return replace(found, engine=engine, assumed=assumed)
 
 
 def _check_switches(draft: Any, unknown_state: Any, without: Any) -> None:

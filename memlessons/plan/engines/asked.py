@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlessons.plan.errors import InvalidPlan
 from memlessons.plan.formats import F16, Format
@@ -53,6 +53,7 @@ class Part:
 
     `name` is "base" (layers that see everything), "swa" (windows and chunks), "rs" (recurrent and convolution
     state), "idx" (index keys), "cross" or "draft". `cells` are token slots for all sequences, 0 for state.
+    `rule` says in numbers what is reserved, `reason` why it is so much.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Part:
     key_bytes: int
     value_bytes: int
     rule: str
+    reason: str = ""
 
     @property
     def bytes(self) -> int:
@@ -68,14 +70,34 @@ class Part:
         return self.key_bytes + self.value_bytes
 
 
+class Piece(NamedTuple):
+    """What one store, or one group of layers, adds to the part of this name."""
+
+    name: str
+    cells: int
+    key_bytes: int
+    value_bytes: int
+    rule: str
+    reason: str = ""
+    layers: int = 1
+
+
+Options = tuple[tuple[str, int | float], ...]
+"""Options of an engine, by name, and their values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What an engine reserves on one device: its pools, or the tokens that fit where memory was given."""
+    """What an engine reserves on one device: its pools, or the tokens that fit where memory was given.
+
+    `assumed` are the options that made a difference and were not given, with their defaults.
+    """
 
     engine: str
     parts: tuple[Part, ...]
     tokens: int | None = None
     notes: tuple[str, ...] = field(default=())
+    assumed: Options = ()
 
     @property
     def total(self) -> int:
@@ -131,17 +153,29 @@ def part_of(store: Store) -> str:
     return "base" if store.window is None and store.block is None else "swa"
 
 
-def gathered(engine: str, pieces: Iterable[tuple[str, int, int, int, str]], **more: Any) -> Allocation:
-    """Pieces (part, cells, key bytes, value bytes, rule), one a store, added up by part."""
-    found: dict[str, list[Any]] = {}
-    for name, cells, keys, values, rule in pieces:
-        entry = found.setdefault(name, [0, 0, 0, 0, rule])
-        entry[0] += 1
-        entry[1] = max(entry[1], cells)
-        entry[2] += keys
-        entry[3] += values
-    parts = tuple(Part(name, *entry) for name, entry in found.items())
+def gathered(engine: str, pieces: Iterable[Piece], **more: Any) -> Allocation:
+    """Pieces added up by part; where a part's pieces differ in their rules, it has the first few of them."""
+    found: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        found.setdefault(piece.name, []).append(piece)
+    parts = tuple(
+        Part(
+            name,
+            sum(piece.layers for piece in of_part),
+            max(piece.cells for piece in of_part),
+            sum(piece.key_bytes for piece in of_part),
+            sum(piece.value_bytes for piece in of_part),
+            _said(piece.rule for piece in of_part),
+            _said(piece.reason for piece in of_part),
+        )
+        for name, of_part in found.items()
+    )
     return Allocation(engine, parts, **more)
+
+
+def _said(texts: Iterable[str], most: int = 3) -> str:
+    different = list(dict.fromkeys(text for text in texts if text))
+    return "; ".join([*different[:most], *(["and others"] if len(different) > most else [])])
 
 
 def rows(format: Format, heads: int, width: int) -> int:

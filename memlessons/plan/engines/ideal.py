@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from memlessons.plan import edits
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, Piece, gathered, kept, rows
 from memlessons.plan.engines.packed import in_formats
 from memlessons.plan.errors import whole
 from memlessons.plan.memory_plan import MemoryPlan
@@ -47,9 +47,10 @@ def lmcache_all_layers(asked: Asked) -> Allocation:
         raise BadEngineArgument("engine='lmcache_all_layers': this model has no layer that attends")
     keys, values = max(pages, key=sum)
     tokens = asked.context_tokens * asked.batch
-    rule = "a page for every layer"
+    rule = f"a page for each of {len(plan.layers):,} layers"
     return gathered(
-        "lmcache_all_layers", [("base", tokens, keys * tokens, values * tokens, rule) for _ in plan.layers]
+        "lmcache_all_layers",
+        [Piece("base", tokens, keys * tokens, values * tokens, rule) for _ in plan.layers],
     )
 
 
@@ -88,15 +89,15 @@ def without_windows(plan: MemoryPlan) -> MemoryPlan:
     return replace(plan, layers=layers)
 
 
-def _pieces(asked: Asked, plan: MemoryPlan) -> Iterator[tuple[str, int, int, int, str]]:
+def _pieces(asked: Asked, plan: MemoryPlan) -> Iterator[Piece]:
     plan = in_formats(plan, asked.kv_dtype)
     encoder = asked.context_tokens if asked.encoder_tokens is None else asked.encoder_tokens
     for name, store in kept(plan):
         if name == "rs":
-            yield name, 0, 0, store.state_bytes * asked.batch, "states as they are kept"
+            yield Piece(name, 0, 0, store.state_bytes * asked.batch, "states as they are kept")
             continue
         slots = store.slots(encoder if store.grows_with == "encoder_tokens" else asked.context_tokens)
         cells = slots * asked.batch
         keys = rows(store.key_format, store.kv_heads, store.key_width)
         values = rows(store.value_format, store.kv_heads, store.value_width)
-        yield name, cells, cells * keys, cells * values, "what is kept, and nothing beside"
+        yield Piece(name, cells, cells * keys, cells * values, "what is kept, and nothing beside")

@@ -5,11 +5,22 @@ Everything is reserved at the start, in cells of one token. Slots (`n_seq`) eith
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, kept_in, rows
+from memlessons.plan.engines.asked import (
+    Allocation,
+    Asked,
+    BadEngineArgument,
+    Piece,
+    gathered,
+    kept,
+    kept_in,
+    rows,
+)
 from memlessons.plan.engines.divided import whole_layers
 from memlessons.plan.engines.ideal import without_windows
+from memlessons.plan.engines.reasons import Cells
 from memlessons.plan.errors import whole
 from memlessons.plan.formats import F32, Format
 from memlessons.plan.layer import Layer
@@ -38,7 +49,6 @@ RULES = {
     "floor(i x devices / (n + 1)), the output being one more",
     "llama.cpp: unused values of index keys": "a build of 2026 reserved V for the indexer too",
 }
-_CELLS = "cells of all slots, in 256"
 
 
 def llama_cpp(
@@ -74,24 +84,33 @@ def llama_cpp(
     streams = 1 if shared else slots
     base = _padded(asked, total if shared else total // slots)
 
+    every = swa_full and asked.on("llama.cpp: --swa-full keeps every cell")
+    batched = asked.on("llama.cpp: windows for each slot and a batch")
+    said = Cells(
+        PAD if asked.on("llama.cpp: cells come in 256") else 1,
+        total if shared else total // slots,
+        base, slots, shared, n_ubatch if batched else 0, every,
+    )  # fmt: skip
+
     def window_cells(window: int) -> int:
-        if swa_full and asked.on("llama.cpp: --swa-full keeps every cell"):
+        if every:
             return base
-        if not asked.on("llama.cpp: windows for each slot and a batch"):
+        if not batched:
             return min(base, window)
         return min(base, _padded(asked, window * (slots if shared else 1) + n_ubatch))
 
     widest = max((rows(asked.value_format, s.kv_heads, s.value_width) for _, s in kept(plan)), default=0)
     padded = not flash_attn and asked.on("llama.cpp: values as wide as the widest")
 
-    def pieces(layers: Iterable[Layer]) -> Iterator[tuple[str, int, int, int, str]]:
+    def pieces(layers: Iterable[Layer]) -> Iterator[Piece]:
         for name, store in kept_in(layers):
             if name == "rs":
                 state = _state(asked, store.state, slots, rs_copies)
-                yield name, 0, 0, state, "states in 32 bits, one a slot"
+                yield Piece(name, 0, 0, state, *_state_said(asked, slots, rs_copies))
                 continue
             local = store.window or store.block
-            cells = streams * (window_cells(local) if local else base)
+            each = window_cells(local) if local else base
+            cells = streams * each
             encoder = asked.encoder_tokens if store.grows_with == "encoder_tokens" else None
             cells = cells if encoder is None else encoder * slots
             keys = rows(asked.key_format, store.kv_heads, store.key_width)
@@ -103,11 +122,19 @@ def llama_cpp(
             if name == "idx" and asked.on("llama.cpp: unused values of index keys"):
                 values = rows(asked.value_format, 1, indexer_unused_v_width)
             stored = cells // store.stride
-            yield name, stored, stored * keys, stored * values, _CELLS
+            words = said.words(store, each) if encoder is None else said.of_encoder(encoder)
+            yield Piece(name, stored, stored * keys, stored * values, *words)
 
     devices = asked.tp if asked.on("llama.cpp: devices take whole layers") else 1
-    each = (gathered("llama.cpp", pieces(share)) for share in whole_layers(plan.layers, devices))
-    return max(each, key=lambda device: device.total)
+    shares = whole_layers(plan.layers, devices)
+    found = [gathered("llama.cpp", pieces(share)) for share in shares]
+    fullest = max(range(len(found)), key=lambda i: found[i].total)
+    notes = [*_opened(asked, plan)]
+    if len(shares) > 1:
+        notes.append(f"whole layers: {len(shares[fullest])} of {len(plan.layers)} on the fullest device")
+    near = any(s.window or s.block for _, s in kept(plan))
+    assumed = (("n_ubatch", n_ubatch),) if near and batched and not every else ()
+    return replace(found[fullest], notes=tuple(notes), assumed=assumed)
 
 
 def _refuse_broken_blocks(asked: Asked, plan: MemoryPlan) -> None:
@@ -137,6 +164,19 @@ def _plan(asked: Asked, mla: str, no_iswa: bool) -> MemoryPlan:
     everywhere = reaches == {False} and asked.on("llama.cpp: windows only beside full layers")
     blind = no_iswa and asked.on("llama.cpp: builds without windows")
     return without_windows(plan) if blind or everywhere else plan
+
+
+def _opened(asked: Asked, plan: MemoryPlan) -> Iterator[str]:
+    """Says so where the plan counted is not the one asked about because its windows are not used."""
+    if plan.layers != asked.plan.layers and plan.layers == without_windows(asked.plan).layers:
+        yield "windows are not used: every layer keeps every cell"
+
+
+def _state_said(asked: Asked, slots: int, copies: int) -> tuple[str, str]:
+    each = slots if asked.on("llama.cpp: a state for each slot") else 1
+    drafts = copies > 1 and asked.on("llama.cpp: copies of the state for drafts")
+    rule = f"{each:,} state{'s' * (each != 1)} a layer" + (f", {copies:,} times" if drafts else "")
+    return rule, "one a slot, in 32 bits" if asked.on("llama.cpp: states in 32 bits") else "one a slot"
 
 
 def _padded(asked: Asked, cells: int) -> int:

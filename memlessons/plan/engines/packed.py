@@ -72,6 +72,15 @@ def served_rows(asked: Asked, store: Store, engine: str) -> tuple[int, int]:
     return keys, rows(asked.value_format, store.kv_heads, store.value_width)
 
 
+def served_words(asked: Asked, store: Store, engine: str) -> str:
+    """What `served_rows` does beside the format that was asked for, in words; empty where nothing."""
+    if store.role == "index" and asked.on(f"{engine}: index keys have 8 bits"):
+        return "in 8 bits and a scale for each 128 whatever is asked"
+    if store.role == "latent" and _packs(asked, engine):
+        return f"packed in {packed_bytes(store):,} bytes a token"
+    return ""
+
+
 def _packs(asked: Asked, engine: str) -> bool:
     if asked.kv_dtype.lower() == DS_MLA:
         return asked.on(f"{engine}: fp8_ds_mla")

@@ -10,11 +10,13 @@ from fractions import Fraction
 from math import ceil
 from typing import Literal
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, Piece, gathered, kept
 from memlessons.plan.engines.divided import refuse_uneven
 from memlessons.plan.engines.ideal import on_device
-from memlessons.plan.engines.packed import served_rows
+from memlessons.plan.engines.packed import served_rows, served_words
+from memlessons.plan.engines.reasons import in_steps
 from memlessons.plan.errors import whole
+from memlessons.plan.store import Store
 from memlessons.units import GIB
 
 RULES = {
@@ -61,33 +63,54 @@ def sglang(
         wanted = ("base", "swa", "idx", "cross", "draft", "rs")
     tokens = asked.context_tokens * asked.batch
     windows = [store.slots(asked.context_tokens) * asked.batch for name, store in kept(plan) if name == "swa"]
+    most = max(windows, default=0)
     both = windows and any(name == "base" for name, _ in kept(plan)) and pool == "all"
     ratio = Fraction(1)
-    if both and asked.on("sglang: layers of one pool") and asked.on(_SHARE):
+    asked_for, shares = tokens, both and asked.on("sglang: layers of one pool") and asked.on(_SHARE)
+    if shares:
         ratio = Fraction(str(swa_full_tokens_ratio))
-        tokens = max(tokens, ceil(max(windows) / ratio))
+        tokens = max(tokens, ceil(most / ratio))
+
+    beside = page_size if asked.on("sglang: a page beside") else 0
+    room = (f" and {beside:,} beside for padding" if beside else "") + in_steps(page_size)
 
     def pooled(wanted: int) -> int:
-        beside = page_size if asked.on("sglang: a page beside") else 0
         return -(-(wanted + beside) // page_size) * page_size
 
     slots = pooled(tokens)
     of = {"swa": pooled(int(tokens * ratio))}
 
-    def pieces() -> Iterator[tuple[str, int, int, int, str]]:
+    def said(name: str, store: Store) -> tuple[str, str]:
+        """What a pool has slots for, and why: a share for windows, or tokens added so that it holds them."""
+        pulled, share, why = tokens > asked_for, f"{float(ratio):g}", []
+        rule = f"a slot for each of {tokens:,} tokens{room}"
+        if pulled:
+            why.append(f"{asked_for:,} are asked for, but {share} of the slots must hold windows of {most:,}")
+        if shares and name == "swa":
+            rule = f"{share} slots for each of {tokens:,} tokens{room}"
+            why = ["swa_full_tokens_ratio"]
+        near, needs = store.window or store.block, store.slots(asked.context_tokens) * asked.batch
+        if near and needs < int(tokens * ratio) and pool == "all":
+            kind = "window" if store.window else "chunk"
+            why.append(f"{'although ' if why else ''}a {kind} of {near:,} needs {needs:,} in all")
+        return rule, ", ".join(filter(None, [*why, served_words(asked, store, "sglang")]))
+
+    def pieces() -> Iterator[Piece]:
         for name, store in kept(plan):
             if name not in wanted:
                 continue
             if name == "rs":
-                yield name, 0, 0, store.state_bytes * asked.batch, "a state for each request"
+                one = "a state" + (f" for each of {asked.batch:,} requests" if asked.batch > 1 else "")
+                yield Piece(name, 0, 0, store.state_bytes * asked.batch, one)
                 continue
             keys, values = served_rows(asked, store, "sglang")
             cells = of.get(name, slots)
-            rule = "a slot for each token" if cells == slots else "a slot for a share of the tokens"
-            yield name, cells, cells * keys, cells * values, rule
+            yield Piece(name, cells, cells * keys, cells * values, *said(name, store))
 
-    found = gathered("sglang", pieces())
+    growing = any(name != "rs" for name, _ in kept(plan))
+    assumed = [("page_size", page_size), ("swa_full_tokens_ratio", swa_full_tokens_ratio)]
+    found = gathered("sglang", pieces(), assumed=tuple(assumed if shares else assumed[:growing]))
     if available_gib is None:
         return found
-    growing = sum(part.bytes for part in found.parts if part.name != "rs")
-    return Allocation("sglang", (), tokens=int(available_gib * GIB * slots // growing) if growing else 0)
+    size = sum(part.bytes for part in found.parts if part.name != "rs")
+    return Allocation("sglang", (), tokens=int(available_gib * GIB * slots // size) if size else 0)

@@ -6,16 +6,16 @@ concurrency times the longest request, not a number of slots.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, Options, Piece, gathered, kept
 from memlessons.plan.engines.divided import refuse_uneven
+from memlessons.plan.engines.groups import Group, groups_of
 from memlessons.plan.engines.ideal import on_device
-from memlessons.plan.engines.packed import served_rows
+from memlessons.plan.engines.packed import served_words
+from memlessons.plan.engines.reasons import blocks_said, groups_said
 from memlessons.plan.errors import whole
-from memlessons.plan.store import Store
-from memlessons.units import GIB
+from memlessons.units import GIB, bytes_text
 
 RULES = {
     "vllm: heads are divided": "ModelConfig.get_num_kv_heads: max(1, kv_heads // tp) on each device",
@@ -36,17 +36,6 @@ RULES = {
     "bytes, whatever --kv-cache-dtype",
 }
 Mode = Literal["full", "hybrid", "hybrid_mamba_align"]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Layers of one kind: how many, bytes a token of one of them, and the stores that say what they need."""
-
-    name: str
-    layers: int
-    token_bytes: int
-    store: Store
-    state_bytes: int = 0
 
 
 def vllm(
@@ -73,7 +62,7 @@ def vllm(
     whole("max_model_len", length, least=1)
     refuse_uneven(asked, "vllm")
     plan = on_device(asked.plan, asked.tp if asked.on("vllm: heads are divided") else 1)
-    groups = list(_groups(asked, list(kept(plan))))
+    groups = list(groups_of(asked, list(kept(plan))))
     if not any(g.token_bytes for g in groups):
         return _states_only(asked, groups, available_gib, length)
     hybrid = mode != "full" and (
@@ -82,7 +71,8 @@ def vllm(
     pool = _Pool(asked, groups, block_size, max_num_batched_tokens, speculative_blocks, hybrid)
     if available_gib is not None:
         return Allocation("vllm", (), tokens=pool.tokens(int(available_gib * GIB), length), notes=pool.notes)
-    return gathered("vllm", pool.pieces(length, asked.batch), notes=pool.notes)
+    pieces = pool.pieces(length, asked.batch)
+    return gathered("vllm", pieces, notes=pool.notes, assumed=pool.assumed(block_size))
 
 
 def _states_only(asked: Asked, groups: list[Group], available_gib: float | None, length: int) -> Allocation:
@@ -90,35 +80,15 @@ def _states_only(asked: Asked, groups: list[Group], available_gib: float | None,
     one = sum(group.layers * group.state_bytes for group in groups)
     if available_gib is not None:
         return Allocation("vllm", (), tokens=int(available_gib * GIB) // one * length if one else 0)
+    rule = "a block of state a request"
     states = [
-        ("rs", 0, 0, g.layers * g.state_bytes * asked.batch, "a block of state a request") for g in groups
+        Piece("rs", 0, 0, g.layers * g.state_bytes * asked.batch, rule, layers=g.layers) for g in groups
     ]
     return gathered("vllm", states)
 
 
 def _ceil(amount: int, size: int) -> int:
     return -(-amount // size)
-
-
-def _groups(asked: Asked, found: list[tuple[str, Store]]) -> Iterator[Group]:
-    """Layers of equal page and reach together, in order of first appearance."""
-    counted: dict[tuple[object, ...], list[tuple[str, Store]]] = {}
-    for name, store in found:
-        if name == "rs":
-            key: tuple[object, ...] = ("rs", store.state_bytes)
-        else:
-            key = (name, _token_bytes(asked, store), store.window, store.block)
-        counted.setdefault(key, []).append((name, store))
-    for stores in counted.values():
-        name, store = stores[0]
-        if name == "rs":
-            yield Group(name, len(stores), 0, store, store.state_bytes)
-        else:
-            yield Group(name, len(stores), _token_bytes(asked, store), store)
-
-
-def _token_bytes(asked: Asked, store: Store) -> int:
-    return sum(served_rows(asked, store, "vllm"))
 
 
 class _Pool:
@@ -165,25 +135,52 @@ class _Pool:
         if group.state_bytes:
             two = 2 if self.asked.on("vllm: two blocks a group of states") else 1
             return two + self.speculative
-        block = self.block
-        if self.hybrid and self.asked.on("vllm: short pages get longer blocks"):
-            block = self.page // group.token_bytes
-        store = group.store
+        block, store = self.block_of(group), group.store
         if self.hybrid and store.window is not None and self.asked.on("vllm: blocks of a window"):
             return _ceil(min(store.window - 1 + self.batched, length), block) + 1
         if self.hybrid and store.block is not None and self.asked.on("vllm: blocks of a chunk"):
             return _ceil(min(store.block + self.batched, length), block)
         return _ceil(length, block)
 
-    def pieces(self, length: int, batch: int) -> Iterator[tuple[str, int, int, int, str]]:
+    def block_of(self, group: Group) -> int:
+        """Tokens of a block of one group: where its page is shorter than the widest, more of them."""
+        if self.hybrid and group.token_bytes and self.asked.on("vllm: short pages get longer blocks"):
+            return self.page // group.token_bytes
+        return self.block
+
+    def pieces(self, length: int, batch: int) -> Iterator[Piece]:
         """Bytes of the blocks that `batch` requests hold, one piece for each group of layers."""
         for group in self.groups:
-            blocks = self.blocks(group, length) * batch
+            each = self.blocks(group, length)
+            blocks = each * batch
             if self.hybrid:
                 size = blocks * self.copies(group) * self.group_layers * self.page
-                rule = "blocks of groups of layers"
             else:
                 size = blocks * group.layers * self.block * group.token_bytes
-                rule = "blocks of every layer"
-            cells = 0 if group.state_bytes else blocks * self.block
-            yield group.name, cells, 0 if group.state_bytes else size, size if group.state_bytes else 0, rule
+            keys, state = (0, size) if group.state_bytes else (size, 0)
+            cells = 0 if group.state_bytes else blocks * self.block_of(group)
+            yield Piece(group.name, cells, keys, state, *self.said(group, each, length), group.layers)
+
+    def said(self, group: Group, blocks: int, length: int) -> tuple[str, str]:
+        """What one request holds in one group of layers, and why."""
+        if group.state_bytes:
+            page, state = bytes_text(self.page), bytes_text(group.state_bytes)
+            rule, why = f"{blocks:,} blocks a request", f"a page of {page} for each state of {state}"
+        else:
+            on = {k: self.hybrid and self.asked.on(f"vllm: blocks of a {k}") for k in ("window", "chunk")}
+            window = group.store.window if on["window"] else None
+            chunk = group.store.block if on["chunk"] else None
+            rule = f"{blocks:,} blocks of {self.block_of(group):,} a request"
+            why = blocks_said(length, self.batched, window, chunk)
+        if self.hybrid and len(self.groups) > 1:
+            rule += groups_said(group.layers, self.copies(group), self.group_layers)
+        packed = "" if group.state_bytes else served_words(self.asked, group.store, "vllm")
+        return rule, why + (f", {packed}" if packed else "")
+
+    def assumed(self, block_size: int) -> Options:
+        """The options that the count depends on, with their values."""
+        near = self.hybrid and any(g.store.window or g.store.block for g in self.groups if g.token_bytes)
+        used = [("max_num_batched_tokens", self.batched)] if near else []
+        used += [("block_size", block_size)] if self.block == block_size else []
+        states = any(g.state_bytes for g in self.groups)
+        return tuple(used + ([("speculative_blocks", self.speculative)] if states else []))

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, gathered, kept, rows
+from memlessons.plan.engines.asked import Allocation, Asked, BadEngineArgument, Piece, gathered, kept, rows
+from memlessons.plan.engines.reasons import in_steps
 from memlessons.plan.errors import whole
 
 RULES = {
@@ -18,11 +19,14 @@ def whisper_cpp(asked: Asked, *, pad: int = 1) -> Allocation:
     if all(name != "cross" for name, _ in kept(asked.plan)):
         raise BadEngineArgument("engine='whisper.cpp': this model has no encoder to listen with")
 
-    def pieces() -> Iterator[tuple[str, int, int, int, str]]:
+    def pieces() -> Iterator[Piece]:
         for name, store in kept(asked.plan):
-            cells = -(-(encoder if name == "cross" else asked.context_tokens) // step) * step * asked.batch
+            tokens, what = (encoder, "sound") if name == "cross" else (asked.context_tokens, "text")
+            each = -(-tokens // step) * step
+            cells = each * asked.batch
             keys = rows(asked.key_format, store.kv_heads, store.key_width)
             values = rows(asked.value_format, store.kv_heads, store.value_width)
-            yield name, cells, cells * keys, cells * values, f"cells in {step}"
+            rule, reason = f"{each:,} cells a sequence", f"{tokens:,} of {what}{in_steps(step)}"
+            yield Piece(name, cells, cells * keys, cells * values, rule, reason)
 
-    return gathered("whisper.cpp", pieces())
+    return gathered("whisper.cpp", pieces(), assumed=(("pad", pad),))

@@ -48,6 +48,7 @@ class Row:
     tolerance: float
     source: str = ""
     model: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +152,5 @@ def _row(line: bytes, where: str) -> Row:
         if not float(values[name]).is_integer():
             raise BadRow(f"{where}: {name} must be a whole number")
         values[name] = int(values[name])
-    values |= {name: str(values.get(name, "")) for name in ("source", "model")}
+    values |= {name: str(values.get(name, "")) for name in ("source", "model", "evidence")}
     return Row(**{name: values[name] for name in Row.__dataclass_fields__})
