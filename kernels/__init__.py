@@ -6,9 +6,13 @@ and a GPU; each is asked for when its backend first runs. Everywhere: q `[B, HQ,
 G = HQ / HKV query heads that share one, T slots, widths DK and DV.
 """
 
+from memlessons.kernels.append import append_kv
 from memlessons.kernels.combine import combine, merge_states
 from memlessons.kernels.decode import decode
 from memlessons.kernels.errors import BackendCannot, BadArgument
+from memlessons.kernels.latent import mla_decode
 from memlessons.kernels.scratch import Scratch
 
-__all__ = ["BackendCannot", "BadArgument", "Scratch", "combine", "decode", "merge_states"]
+__all__ = [
+    "BackendCannot", "BadArgument", "Scratch", "append_kv", "combine", "decode", "merge_states", "mla_decode",
+]  # fmt: skip

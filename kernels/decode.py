@@ -5,8 +5,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from memlessons.kernels.arguments import Problem, check_out, checked
+from memlessons.kernels.arguments import check_out, checked
 from memlessons.kernels.errors import BackendCannot, BadArgument
+from memlessons.kernels.problem import Problem
 from memlessons.kernels.reference import decode_reference
 from memlessons.kernels.scratch import Scratch
 
@@ -39,13 +40,23 @@ def decode(
     scratch: Scratch | None = None,
     return_lse: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Attention of the newest token of each sequence over the first `lengths[b]` slots of its memory.
+    """Attention of the newest token of each sequence over what its memory holds.
 
-    q `[B, HQ, DK]`, k `[B, HKV, T, DK]`, v `[B, HKV, T, DV]` in one float dtype, lengths int32 `[B]`; query
-    head h reads memory h // (HQ / HKV). HKV = HQ is multi-head, HKV = 1 multi-query, between them grouped
-    attention. Returns o `[B, HQ, DV]` in q's dtype, with `return_lse` also lse f32 `[B, HQ]`, the natural
-    logarithm of the softmax's denominator. A row of length 0 gives (0, -inf). What lies in slots beyond a
-    length is never read into the result, NaN included.
+    q `[B, HQ, DK]`, k `[B, HKV, T, DK]`, v `[B, HKV, T, DV]` in one float dtype, lengths int32 `[B]`: how
+    many of its T slots a row has filled. Query head h reads memory h // (HQ / HKV). HKV = HQ is multi-head,
+    HKV = 1 multi-query, between them grouped attention. Returns o `[B, HQ, DV]` in q's dtype, with
+    `return_lse` also lse f32 `[B, HQ]`, the natural logarithm of the softmax's denominator. A row of length
+    0 gives (0, -inf). What lies in slots that are not seen is never read into the result, NaN included.
+
+    Forms of memory, in any combination:
+    `table` int32 `[B, MP]`: k and v are pools of pages, `[P, HKV, PG, D]`; slot n of row b lies in page
+    `table[b, n // PG]`. Entries of pages that are not seen may be anything.
+    `window`: only the newest so many slots are seen, and the first `sink_tokens`. (A memory that holds no
+    more than its window needs neither.)
+    `k_scale`, `v_scale` f32 `[B, HKV, T]` or `[P, HKV, PG]`: k and v are int8, value = code * scale.
+    `v=None`: the values are the first `value_width` columns of k, as in MLA's latent; `scale` must be given.
+    `sink_logits` f32 `[HQ]`: a score for each query head that has no value, and takes a share of the softmax;
+    lse leaves it out.
 
     `scale` multiplies q · k (DK ** -0.5 if not given); `softcap` c replaces a score x by c tanh(x / c).
     `splits` cuts each past into so many parts that are attended to side by side and then merged; None
@@ -53,25 +64,18 @@ def decode(
     `out` takes the result; `scratch` keeps the partial results' memory between calls.
 
     `backend`: "triton" (CUDA, ROCm, or Triton's interpreter on CPU tensors), "cpu" (Numba, float32 and
-    float64), "reference" (float64); "auto" goes by the tensors' device. A `lengths` value outside
-    0 ... T raises on a CPU and is clamped on a GPU, where looking would mean waiting.
+    float64), "reference" (float64); "auto" goes by the tensors' device. On a CPU, a length outside 0 ... T
+    and a page outside the pool raise; on a GPU, where looking would mean waiting, lengths are clamped and
+    tables trusted.
 
-    Raises BadArgument (a ValueError), BackendCannot, and NotImplementedError for forms of memory that are
-    not built yet: `table`, `window`, `sink_tokens`, `sink_logits`, scales, and `v=None`.
+    Raises BadArgument (a ValueError), naming the argument and its value, and BackendCannot, naming a backend
+    that can.
     """
-    given = {
-        "table": table, "window": window, "sink_tokens": sink_tokens or None, "sink_logits": sink_logits,
-        "k_scale": k_scale, "v_scale": v_scale, "value_width": value_width,
-    }  # fmt: skip
-    for name, value in given.items():
-        if value is not None:
-            raise NotImplementedError(f"decode({name}=...): this form of memory is not built yet")
-    if v is None:
-        raise NotImplementedError(
-            "decode(v=None): values inside the keys (a latent memory) are not built yet"
-        )
-    p = checked(q, k, v, lengths, scale, softcap)
-    check_out(out, q, p.DV)
+    p = checked(
+        q, k, v, lengths, table=table, window=window, sink_tokens=sink_tokens, sink_logits=sink_logits,
+        k_scale=k_scale, v_scale=v_scale, value_width=value_width, scale=scale, softcap=softcap,
+    )  # fmt: skip
+    check_out(out, p)
     if splits is not None and not (isinstance(splits, int) and 1 <= splits <= MOST_SPLITS):
         raise BadArgument(f"splits={splits!r}: must be a whole number from 1 to {MOST_SPLITS}, or None")
     if splits is not None and deterministic:
@@ -79,9 +83,7 @@ def decode(
     if p.B == 0:
         o, lse = q.new_empty(0, p.HQ, p.DV), q.new_empty(0, p.HQ, dtype=torch.float32)
     else:
-        o, lse = _run(
-            _chosen(backend, q), q, k, v, lengths, p, splits, deterministic, out, scratch or Scratch()
-        )
+        o, lse = _run(_chosen(backend, q), p, splits, deterministic, out, scratch or Scratch())
     if out is not None and o is not out:
         out.copy_(o)
     o = o.to(q.dtype) if out is None else out
@@ -104,10 +106,6 @@ def _chosen(backend: Backend, q: Tensor) -> Backend:
 
 def _run(
     backend: Backend,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    lengths: Tensor,
     p: Problem,
     splits: int | None,
     deterministic: bool,
@@ -116,19 +114,20 @@ def _run(
 ) -> tuple[Tensor, Tensor]:
     """Backends are imported when they first run, so that this folder needs none of them to import."""
     if backend == "reference":
-        return decode_reference(q, k, v, lengths, p)
+        return decode_reference(p)
     chunk = CHUNK if deterministic else 0
     if deterministic:
-        splits = max(1, -(-p.T // CHUNK))
+        # Whole tiles: those at both ends of a window reach beyond it, by less than a chunk together.
+        splits = max(1, -(-p.most_visible // CHUNK) + (p.window is not None))
     try:
         if backend == "cpu":
             from memlessons.kernels.cpu import decode_cpu
 
-            return decode_cpu(q, k, v, lengths, p, splits, chunk, scratch)
+            return decode_cpu(p, splits, chunk, scratch)
         from memlessons.kernels.launch import decode_triton
     except ImportError as error:
         raise BackendCannot(
             f"backend={backend!r} needs the package {error.name}, which is not installed here; "
             "backend='reference' needs nothing but torch"
         ) from error
-    return decode_triton(q, k, v, lengths, p, splits, chunk, out, scratch)
+    return decode_triton(p, splits, chunk, out, scratch)

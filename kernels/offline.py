@@ -7,6 +7,8 @@ registers and stack (spilled registers) from `cuobjdump`, which comes with Trito
 import re
 import subprocess
 import tempfile
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,8 @@ from triton.runtime.jit import create_function_from_signature
 from memlessons.kernels.arguments import checked
 from memlessons.kernels.choose import Chip, Config, config_for
 from memlessons.kernels.errors import BackendCannot
-from memlessons.kernels.launch import split_arguments
+from memlessons.kernels.launch import form_of, split_arguments
+from memlessons.kernels.problem import Problem
 from memlessons.kernels.split import split_kernel
 
 # Shared memory a program may ask for, and a multiprocessor has; CUDA C++ Programming Guide, table
@@ -40,22 +43,59 @@ _MATRIX = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async|tcgen05\.mma|v_mfma)")
 
 
 class Shape(NamedTuple):
-    """A configuration to compile: heads, widths and the type of numbers."""
+    """A configuration to compile: heads, widths, the type of numbers, and the form of the memory."""
 
     name: str
     HQ: int
     HKV: int
-    D: int
-    dtype: torch.dtype
+    DK: int
+    DV: int
+    dtype: torch.dtype = torch.bfloat16
+    page: int = 0
+    window: int | None = None
+    int8: bool = False
+    latent: bool = False
+
+    @property
+    def narrowest(self) -> int:
+        """Bytes of a copy of K or V, at least: codes of eight bits go to the matrix unit eight at a time."""
+        return 8 if self.int8 else 16
+
+    @property
+    def words(self) -> bool:
+        """Whether each slot brings words of its own along: scales, or its page."""
+        return self.int8 or 0 < self.page < 64
+
+    def problem(self, arch: int | str) -> Problem:
+        """A call of this kind; sm_75 has no bfloat16, so readers of such a card use float16."""
+        dtype = torch.float16 if arch == 75 and self.dtype == torch.bfloat16 else self.dtype
+        slots = (2, self.HKV, 4096) if not self.page else (128, self.HKV, self.page)
+        kind = torch.int8 if self.int8 else dtype
+        k = torch.empty(*slots, self.DK, dtype=kind)
+        v = None if self.latent else torch.empty(*slots, self.DV, dtype=kind)
+        scales = torch.empty(slots) if self.int8 else None
+        return checked(
+            torch.empty(2, self.HQ, self.DK, dtype=dtype), k, v, torch.zeros(2, dtype=torch.int32),
+            table=torch.zeros(2, 64, dtype=torch.int32) if self.page else None, window=self.window,
+            k_scale=scales, v_scale=None if v is None else scales, scale=0.1,
+            value_width=self.DV if self.latent else None,
+        )  # fmt: skip
 
 
 MAIN = (
-    Shape("GQA 32/8, width 128, 16 bit", 32, 8, 128, torch.bfloat16),
-    Shape("MHA 32/32, width 128, 16 bit", 32, 32, 128, torch.bfloat16),
-    Shape("MQA 32/1, width 128, 16 bit", 32, 1, 128, torch.bfloat16),
-    Shape("GQA 9/3, width 64, 16 bit", 9, 3, 64, torch.bfloat16),
-    Shape("MQA 4/1, width 256, 16 bit", 4, 1, 256, torch.bfloat16),
-    Shape("GQA 32/8, width 128, float32", 32, 8, 128, torch.float32),
+    Shape("GQA 32/8, width 128", 32, 8, 128, 128),
+    Shape("MHA 32/32, width 128", 32, 32, 128, 128),
+    Shape("MQA 32/1, width 128", 32, 1, 128, 128),
+    Shape("GQA 9/3, width 64", 9, 3, 64, 64),
+    Shape("MQA 4/1, width 256", 4, 1, 256, 256),
+    Shape("GQA 32/8, float32", 32, 8, 128, 128, torch.float32),
+    Shape("GQA 32/8, window", 32, 8, 128, 128, window=1024),
+    Shape("GQA 32/8, pages of 64", 32, 8, 128, 128, page=64),
+    Shape("GQA 32/8, pages of 16", 32, 8, 128, 128, page=16),
+    Shape("GQA 32/8, int8", 32, 8, 128, 128, int8=True),
+    Shape("GQA 32/8, int8, pages of 64", 32, 8, 128, 128, page=64, int8=True),
+    Shape("latent 16 heads, 512 + 64", 16, 1, 576, 512, latent=True),
+    Shape("latent 128 heads, 512 + 64", 128, 1, 576, 512, latent=True),
 )
 
 
@@ -68,10 +108,14 @@ class Facts(NamedTuple):
     shared_bytes: int
     registers: int | None
     stack_bytes: int | None
-    wide_copies: int
-    narrow_copies: int
+    copies: Mapping[int, int]
     matrix_products: int
     chip: Chip
+
+    @property
+    def wide_copies(self) -> int:
+        """Copies of 16 bytes on their way while the program computes."""
+        return self.copies.get(16, 0)
 
     @property
     def problems(self) -> list[str]:
@@ -85,8 +129,11 @@ class Facts(NamedTuple):
         if isinstance(self.arch, int) and self.arch >= 80:
             if not self.matrix_products and self.shape.dtype != torch.float32:
                 found.append("no matrix instruction")
-            if self.narrow_copies or not self.wide_copies:
-                found.append(f"{self.narrow_copies} copies of K and V narrower than 16 bytes")
+            narrow = sum(n for size, n in self.copies.items() if size < self.shape.narrowest)
+            # A tile's scales and page numbers are single words, one for each slot.
+            narrow -= min(narrow, 2 * self.config.stages if self.shape.words else 0)
+            if narrow or not self.wide_copies:
+                found.append(f"{narrow} copies of K and V narrower than {self.shape.narrowest} bytes")
         return found
 
 
@@ -94,25 +141,18 @@ def facts(shape: Shape, arch: int | str) -> Facts:
     """Compile the split kernel for a shape and a chip, and read its cost; BackendCannot if interpreted."""
     if not hasattr(split_kernel, "signature"):
         raise BackendCannot("Triton's interpreter is on (TRITON_INTERPRET=1): it compiles nothing")
-    chip = CHIPS[arch]
-    # sm_75 has no bfloat16: readers of such a card use float16.
-    dtype = torch.float16 if arch == 75 and shape.dtype == torch.bfloat16 else shape.dtype
-    q = torch.empty(2, shape.HQ, shape.D, dtype=dtype)
-    k = torch.empty(2, shape.HKV, 4096, shape.D, dtype=dtype)
-    lengths = torch.zeros(2, dtype=torch.int32)
-    p = checked(q, k, k, lengths, None, None)
-    config = config_for(chip, p.G, p.DK, p.DV, q.element_size())
-    part, lse, o = torch.empty(2, shape.HQ, 4, shape.D), torch.empty(2, shape.HQ, 4), torch.empty_like(q)
-    arguments, options = split_arguments(q, k, k, lengths, p, config, 4, 0)
+    chip, p = CHIPS[arch], shape.problem(arch)
+    config = config_for(chip, form_of(p))
+    outputs = (torch.empty(2, p.HQ, 4, p.DV), torch.empty(2, p.HQ, 4), torch.empty(2, p.HQ, p.DV),
+               torch.empty(2, p.HQ))  # fmt: skip
+    arguments, options = split_arguments(p, config, 4, 0, outputs)
     target = GPUTarget("cuda", arch, 32) if isinstance(arch, int) else GPUTarget("hip", arch, 64)
-    done = compile_call(split_kernel, [*arguments[:4], part, lse, o, lse, *arguments[4:]], options, target)
+    done = compile_call(split_kernel, arguments, options, target)
     registers, stack = _registers(done)
     ptx = done.asm.get("ptx", "")
-    copies = _COPY.findall(ptx)
-    wide = sum(int(size, 0) == 16 for size in copies)
+    copies = Counter(int(size, 0) for size in _COPY.findall(ptx))
     products = len(_MATRIX.findall(ptx or done.asm.get("amdgcn", "")))
-    narrow, shared = len(copies) - wide, done.metadata.shared
-    return Facts(shape, arch, config, shared, registers, stack, wide, narrow, products, chip)
+    return Facts(shape, arch, config, done.metadata.shared, registers, stack, copies, products, chip)
 
 
 def compile_call(kernel: Any, arguments: list[Any], options: dict[str, Any], target: GPUTarget) -> Any:

@@ -3,59 +3,51 @@
 One program per (sequence b, head of memory hk, split s) reads its tiles of K and V once, for all G query
 heads that share them:
 
-    T ──────────────────────────────────────────►
-    │ tile │ tile │ tile │ tile │ tile │ tile │▒▒▒      ▒ slots beyond the length: never read
-    └── split 0 ──┴── split 1 ──┴── split 2 ──┘
+    slots  0 ─────────────────────────────────────────► T
+    K, V   │sinks│▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│ window            │▒▒▒      ▒ not seen: never read
+    pages  └─ page 7 ────┴─ page 2 ────┴─ page 9 ─────┘         a tile is read page by page
+    splits └──────── 0 ────────────┴── 1 ──┴─── 2 ───┘          shares of the slots that are seen
 
-and leaves a partial answer (o, lse). A second loop merges the splits.
+and leaves a partial answer (o, lse). A second loop merges the splits. Codes of eight bits are widened a tile
+at a time, into memory that stays near.
 """
-
-from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from memlessons.kernels.cpu_exp import exp2, largest
-from memlessons.kernels.cpu_prefetch import prefetch
-from memlessons.kernels.cpu_tile import TILE_HEADS, mix_tile, score_tile
+from memlessons.kernels.cpu_tile import FAST, TILE_HEADS, mix, mix_tile, score, score_tile, widen
 
-# Sums may be reordered, or no loop below could be vectorised; -inf keeps its meaning.
-FAST: dict[str, Any] = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "nogil": True}
 LOG2E = 1.4426950408889634
 
 
 @njit(**FAST)
-def split_range(L, s, splits, chunk, block_n):
-    """First and last slot of split s: whole tiles, shared out evenly; or chunks of a fixed size."""
+def seen_slots(L, window, sink_tokens):
+    """(sinks, left out, seen): how many slots before the window are seen, how many between are not, all seen.
+
+    Slots are counted as if those left out were not there: the i-th that is seen is slot i, or i + left out
+    once the sinks are passed. window = 0: all are seen.
+    """
+    oldest = max(L - window, 0) if window > 0 else 0
+    sinks = min(sink_tokens, oldest)
+    return sinks, oldest - sinks, L - oldest + sinks
+
+
+@njit(**FAST)
+def split_range(seen, s, splits, chunk, block_n):
+    """First and last of the seen slots of split s: whole tiles, evenly; or chunks of a fixed size."""
     if chunk > 0:
-        return min(s * chunk, L), min((s + 1) * chunk, L)
-    tiles = (L + block_n - 1) // block_n
-    return tiles * s // splits * block_n, min(tiles * (s + 1) // splits * block_n, L)
+        return min(s * chunk, seen), min((s + 1) * chunk, seen)
+    tiles = (seen + block_n - 1) // block_n
+    return tiles * s // splits * block_n, min(tiles * (s + 1) // splits * block_n, seen)
 
 
 @njit(inline="always", **FAST)
-def score(qs, k, b, hk, first, last, x):
-    """x[g, j] = q of head g · k of slot first + j, all heads while a slot's key is near."""
-    G, DK = qs.shape
-    for n in range(first, last):
-        prefetch(k, b, hk, n)
-        for g in range(G):
-            dot = qs.dtype.type(0)
-            for d in range(DK):
-                dot += qs[g, d] * k[b, hk, n, d]
-            x[g, n - first] = dot
-
-
-@njit(inline="always", **FAST)
-def mix(p, v, b, hk, first, last, acc):
-    """acc[g] += sum over j of p[g, j] * v of slot first + j."""
-    G, DV = acc.shape
-    for n in range(first, last):
-        prefetch(v, b, hk, n)
-        for g in range(G):
-            share = p[g, n - first]
-            for d in range(DV):
-                acc[g, d] += share * v[b, hk, n, d]
+def piece(i, last, sinks, left_out, PG):
+    """(slot, count): where the i-th seen slot lies, and how many lie beside it in one page, up to `last`."""
+    n = i if i < sinks else i + left_out
+    count = min(last - i, PG - n % PG)
+    return n, min(count, sinks - i) if i < sinks else count
 
 
 @njit(inline="always", **FAST)
@@ -80,10 +72,11 @@ def renew(x, count, m, l, acc):
         m[g] = mn
 
 
-@njit(inline="always", **FAST)
-def attend(q, k, v, b, hk, lo, hi, qk_scale, softcap, block_n, part, lse, s):
-    """The partial answer of one program: slots lo ... hi - 1 of memory (b, hk), for its G query heads."""
-    G, DK, DV = q.shape[1] // k.shape[1], q.shape[2], v.shape[3]
+@njit(**FAST)
+def attend(q, k, v, k_scale, v_scale, table, b, hk, lo, hi, sinks, left_out, qk_scale, softcap, block_n,
+           part, lse, s):  # fmt: skip
+    """The partial answer of one program: the lo-th to the hi-th slot that row b sees of memory hk."""
+    G, DK, DV, PG = q.shape[1] // k.shape[1], q.shape[2], part.shape[3], k.shape[2]
     qs = np.empty((G, DK), q.dtype)
     for g in range(G):
         for d in range(DK):
@@ -92,21 +85,48 @@ def attend(q, k, v, b, hk, lo, hi, qk_scale, softcap, block_n, part, lse, s):
     l = np.zeros(G, q.dtype)
     acc = np.zeros((G, DV), q.dtype)
     x = np.empty((G, block_n), q.dtype)
+    if k_scale is not None:
+        wide = np.empty((1, 1, block_n, max(DK, DV)), q.dtype)
     for first in range(lo, hi, block_n):
         last = min(first + block_n, hi)
-        if G >= TILE_HEADS:
-            score_tile(qs, k, b, hk, first, last, x)
-        else:
-            score(qs, k, b, hk, first, last, x)
+        count = last - first
+        i = first
+        while i < last:
+            n, run = piece(i, last, sinks, left_out, PG)
+            page = table[b, n // PG]
+            if k_scale is not None:
+                widen(k, k_scale, page, hk, n % PG, run, wide, i - first)
+            elif G >= TILE_HEADS:
+                score_tile(qs, k, page, hk, n % PG, run, x, i - first)
+            else:
+                score(qs, k, page, hk, n % PG, run, x, i - first)
+            i += run
+        if k_scale is not None:
+            if G >= TILE_HEADS:
+                score_tile(qs, wide, 0, 0, 0, count, x, 0)
+            else:
+                score(qs, wide, 0, 0, 0, count, x, 0)
         if softcap > 0:
             for g in range(G):
-                for j in range(last - first):
+                for j in range(count):
                     x[g, j] = softcap * np.tanh(x[g, j] / softcap)
-        renew(x, last - first, m, l, acc)
-        if G >= TILE_HEADS:
-            mix_tile(x, v, b, hk, first, last, acc)
-        else:
-            mix(x, v, b, hk, first, last, acc)
+        renew(x, count, m, l, acc)
+        i = first
+        while i < last:
+            n, run = piece(i, last, sinks, left_out, PG)
+            page = table[b, n // PG]
+            if k_scale is not None:
+                widen(v, v_scale, page, hk, n % PG, run, wide, i - first)
+            elif G >= TILE_HEADS:
+                mix_tile(x, v, page, hk, n % PG, run, acc, i - first)
+            else:
+                mix(x, v, page, hk, n % PG, run, acc, i - first)
+            i += run
+        if k_scale is not None:
+            if G >= TILE_HEADS:
+                mix_tile(x, wide, 0, 0, 0, count, acc, 0)
+            else:
+                mix(x, wide, 0, 0, 0, count, acc, 0)
     for g in range(G):
         empty = l[g] == 0
         whole = q.dtype.type(1) if empty else l[g]
@@ -116,8 +136,8 @@ def attend(q, k, v, b, hk, lo, hi, qk_scale, softcap, block_n, part, lse, s):
 
 
 @njit(**FAST)
-def merge(part, lse, b, h, o, o_lse):
-    """The S partial answers of one query head become one."""
+def merge(part, lse, sink_logits, b, h, o, o_lse):
+    """The S partial answers of one query head become one; a sink logit takes its share of the softmax."""
     S, DV = part.shape[2], part.shape[3]
     m = lse[b, h, 0]
     for s in range(1, S):
@@ -135,19 +155,25 @@ def merge(part, lse, b, h, o, o_lse):
     if total == 0:
         o_lse[b, h] = -np.inf
         return
+    whole = base + np.log2(total)
+    # 1 / (1 + 2 ** (sink - lse)) is stable wherever the sink lies; lse itself stays that of the tokens.
+    left = 1 / (total * (1 + np.exp2(sink_logits[h] * part.dtype.type(LOG2E) - whole)))
     for d in range(DV):
-        o[b, h, d] /= total
-    o_lse[b, h] = (base + np.log2(total)) / part.dtype.type(LOG2E)
+        o[b, h, d] *= left
+    o_lse[b, h] = whole / part.dtype.type(LOG2E)
 
 
-def decode_kernel(q, k, v, lengths, splits, chunk, qk_scale, softcap, block_n, part, lse, o, o_lse):
+def decode_kernel(q, k, v, k_scale, v_scale, lengths, table, sink_logits, window, sink_tokens, splits, chunk,
+                  qk_scale, softcap, block_n, part, lse, o, o_lse):  # fmt: skip
     """All programs side by side, then all merges."""
     B, HQ, HKV = q.shape[0], q.shape[1], k.shape[1]
     for program in prange(B * HKV * splits):
         s = program % splits
         hk = program // splits % HKV
         b = program // splits // HKV
-        lo, hi = split_range(lengths[b], s, splits, chunk, block_n)
-        attend(q, k, v, b, hk, lo, hi, qk_scale, softcap, block_n, part, lse, s)
+        sinks, left_out, seen = seen_slots(lengths[b], window, sink_tokens)
+        lo, hi = split_range(seen, s, splits, chunk, block_n)
+        attend(q, k, v, k_scale, v_scale, table, b, hk, lo, hi, sinks, left_out, qk_scale, softcap, block_n,
+               part, lse, s)  # fmt: skip
     for row in prange(B * HQ):
-        merge(part, lse, row // HQ, row % HQ, o, o_lse)
+        merge(part, lse, sink_logits, row // HQ, row % HQ, o, o_lse)

@@ -27,7 +27,7 @@ def test_every_main_configuration_fits_its_chip_and_spills_nothing(archs: tuple[
     assert "all fit" in done.stdout
     for arch in archs:
         name = arch if arch.startswith("gfx") else f"sm_{arch}"
-        assert sum(name in line.split() for line in done.stdout.splitlines()) == 6, done.stdout
+        assert sum(name in line.split() for line in done.stdout.splitlines()) == 13, done.stdout
 
 
 def test_the_report_refuses_a_chip_it_does_not_know() -> None:
@@ -43,23 +43,29 @@ assert good.registers > 0 and good.stack_bytes == 0 and good.wide_copies > 0 and
 print(good._replace(shared_bytes=200_000).problems)
 print(good._replace(stack_bytes=8).problems)
 print(good._replace(matrix_products=0).problems)
-print(good._replace(narrow_copies=3).problems)
-print(good._replace(wide_copies=0).problems)
+print(good._replace(copies={16: 9, 8: 3}).problems)
+print(good._replace(copies={}).problems)
+int8 = facts(next(s for s in MAIN if s.int8), 80)
+assert int8.problems == [], int8
+print(int8._replace(copies=dict(int8.copies) | {4: int8.copies[4] + 4}).problems)
 # The estimate that filters configurations before a launch is an upper one, by a kilobyte at most.
 from memlessons.kernels.choose import shared_bytes
+from memlessons.kernels.launch import form_of
 for shape in MAIN:
     f = facts(shape, 80)
-    estimate = shared_bytes(f.config, shape.HQ // shape.HKV, shape.D, shape.D, shape.dtype.itemsize)
-    assert f.shared_bytes <= estimate <= f.shared_bytes + 1024, (shape, f.shared_bytes, estimate)
+    estimate = shared_bytes(f.config, form_of(shape.problem(80)))
+    most = 40_000 if shape.int8 or shape.words else 2048
+    assert f.shared_bytes <= estimate <= f.shared_bytes + most, (shape, f.shared_bytes, estimate)
 """
 
 
 def test_each_way_not_to_fit_is_a_problem_of_its_own_and_the_estimate_is_close() -> None:
     done = without_interpreter("-c", PROBLEMS)
     assert done.returncode == 0, done.stderr[-3000:]
-    shared, stack, matrix, narrow, none = done.stdout.splitlines()
+    shared, stack, matrix, narrow, none, codes = done.stdout.splitlines()
     assert "200,000 bytes of shared memory, the chip has 166,912" in shared
     assert "spilled" in stack and "no matrix" in matrix and "3 copies" in narrow and "0 copies" in none
+    assert "4 copies of K and V narrower than 8 bytes" in codes
 
 
 SPECIALISED = """
@@ -69,22 +75,27 @@ from triton.compiler import make_backend
 from triton.runtime.jit import create_function_from_signature
 from memlessons.kernels.arguments import checked
 from memlessons.kernels.choose import Config
-from memlessons.kernels.launch import split_arguments
+from memlessons.kernels.launch import merge_arguments, split_arguments
+from memlessons.kernels.merge import merge_kernel
 from memlessons.kernels.split import split_kernel
-seen = set()
+seen, merges = set(), set()
 backend = make_backend(GPUTarget("cuda", 80, 32))
 bind = create_function_from_signature(split_kernel.signature, split_kernel.params, backend)
+merge_bind = create_function_from_signature(merge_kernel.signature, merge_kernel.params, backend)
 for T in (1, 2, 3, 8, 15, 16, 17, 32, 100, 1024, 4097):
     for B in (1, 2, 16, 17):
         for splits in (2, 3, 16, 17):
             q, k = torch.empty(B, 8, 64).half(), torch.empty(B, 2, T, 64).half()
             lengths = torch.ones(B, dtype=torch.int32)
-            p = checked(q, k, k, lengths, None, None)
-            a, options = split_arguments(q, k, k, lengths, p, Config(64, 4, 3), splits, 0)
+            p = checked(q, k, k, lengths, window=T, sink_tokens=splits)
             part = torch.empty(1)
-            _, specialised, _ = bind(*a[:4], part, part, q, part, *a[4:], **options)
+            a, options = split_arguments(p, Config(64, 4, 3), splits, 0, (part, part, q, part))
+            _, specialised, _ = bind(*a, **options)
             seen.add(str(specialised))
-print(len(seen))
+            a, options = merge_arguments(p, splits, (part, part, q, part))
+            _, specialised, _ = merge_bind(*a, **options)
+            merges.add(str(specialised))
+print(len(seen), len(merges))
 """
 
 
@@ -92,7 +103,7 @@ def test_growing_lengths_batches_and_splits_do_not_compile_a_kernel_each() -> No
     done = without_interpreter("-c", SPECIALISED)
     assert done.returncode == 0, done.stderr[-3000:]
     # Strides stay specialised (alignment decides how a tile is copied); counts do not.
-    assert int(done.stdout) <= 2
+    assert [int(count) <= 2 for count in done.stdout.split()] == [True, True], done.stdout
 
 
 def test_only_the_portable_subset_of_triton_is_used() -> None:
@@ -101,6 +112,7 @@ def test_only_the_portable_subset_of_triton_is_used() -> None:
 
     import memlessons.kernels as kernels
 
-    source = Path(kernels.__path__[0], "split.py").read_text(encoding="utf-8")
+    files = ["split.py", "merge.py", "tiles.py", "append_triton.py", "roof.py"]
+    source = "".join(Path(kernels.__path__[0], name).read_text(encoding="utf-8") for name in files)
     for word in ("make_block_ptr", "boundary_check", "padding_option", "tl.libdevice", "inline_asm"):
         assert word not in source

@@ -1,7 +1,11 @@
 """One suite of cases, every backend: the float64 reference, the CPU twin, Triton (interpreted here)."""
 
+from typing import Any
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memlessons.kernels import Scratch, decode
 from memlessons.kernels.cases import GATES, Case, cases, distance
@@ -42,6 +46,41 @@ def test_every_case_matches_plain_sums_in_float64(case: Case, backend: str, dtyp
     if backend == "triton" and dtype == torch.bfloat16 and case.DK == 1:
         pytest.skip("the interpreter truncates to bfloat16, and one number cannot average that out")
     check(case, backend, dtype)
+
+
+@st.composite
+def any_case(draw: st.DrawFn) -> Case:
+    """Any form of memory, in any combination."""
+    HKV, G = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 3, 5, 8, 9]))
+    latent = draw(st.booleans())
+    DK = draw(st.integers(1, 40))
+    DV = draw(st.integers(1, DK if latent else 40))
+    T = draw(st.integers(1, 90))
+    lengths = draw(st.lists(st.integers(0, T), min_size=1, max_size=3))
+    options: dict[str, Any] = {}
+    if draw(st.booleans()):
+        options |= {"window": draw(st.integers(1, 100)), "sink_tokens": draw(st.integers(0, 20))}
+    if draw(st.booleans()):
+        options["softcap"] = draw(st.sampled_from([3.0, 50.0]))
+    splitting: dict[str, Any] = {"splits": draw(st.integers(1, 6))}
+    options |= draw(st.sampled_from([{}, {"deterministic": True}, splitting]))
+    sinks = draw(st.sampled_from([(), (0.0,), (4.0, -4.0)]))
+    page = draw(st.sampled_from([0, 1, 3, 16, 32]))
+    return Case("any", HKV * G, HKV, DK, DV, tuple(lengths), T, draw(st.sampled_from([0.1, 1.0, 8.0])), page,
+                draw(st.booleans()), latent, sinks, options)  # fmt: skip
+
+
+@given(any_case(), st.integers(0, 2**31))
+@settings(max_examples=150, deadline=None)
+def test_any_combination_of_forms_is_right_on_the_cpu(case: Case, seed: int) -> None:
+    for backend, dtype in BACKENDS[:3]:
+        check(case, backend, dtype, seed)
+
+
+@given(any_case(), st.integers(0, 2**31))
+@settings(max_examples=8, deadline=None)
+def test_any_combination_of_forms_is_right_in_triton(case: Case, seed: int) -> None:
+    check(case, "triton", torch.float32, seed)
 
 
 @every_backend
@@ -105,6 +144,7 @@ def test_strided_memory_is_read_as_it_lies(backend: str) -> None:
     """Tokens first in storage, heads first in shape: a view, not a copy."""
     case = Case("strided", lengths=(40, 13))
     q, k, v, lengths, _ = case.inputs(torch.float32)
+    assert v is not None
     k2, v2 = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in (k, v))
     assert not k2.is_contiguous()
     a, b = (decode(q, *kv, lengths, backend=backend) for kv in ((k, v), (k2, v2)))
@@ -118,6 +158,7 @@ def test_a_nan_that_is_held_is_not_passed_over(
     part: str, splits: int, backend: str, dtype: torch.dtype
 ) -> None:
     q, k, v, lengths, _ = Case("NaN", lengths=(60, 60)).inputs(dtype)
+    assert v is not None
     (k if part == "k" else v)[0, 1, 35, 2] = float("nan")  # row 0, the memory of heads 2 and 3
     o, lse = decode(q, k, v, lengths, backend=backend, splits=splits, return_lse=True)
     assert o[0, 2:].isnan().any(-1).all() and lse[0, 2:].isnan().all() == (part == "k")

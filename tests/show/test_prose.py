@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from memlessons.show import prose, shell
-from memlessons.show.prose import NoSource, claim, say, show_source, table
+from memlessons.show.prose import NoSource, claim, folded, say, show_source, table
 from memlessons.show.shell import code_span, plain_text, safe_markdown
 
 
@@ -75,6 +75,15 @@ def test_a_code_span_shows_any_text_as_it_is(text):
     (inline,) = [t for t in MarkdownIt().parse(f"It wrote {code_span(text)} there.") if t.type == "inline"]
     codes = [child.content for child in inline.children if child.type == "code_inline"]
     assert codes == [text.replace("\n", "⏎") or " "]
+
+
+def test_what_is_folded_opens_in_a_notebook_and_stands_below_its_title_in_a_shell(notebook, capsys):
+    folded("The <answer>", "1. **Four** <script>\n2. Five")
+    (bundle,) = notebook
+    assert bundle["text/markdown"] == (
+        "<details><summary>The &lt;answer&gt;</summary>\n\n1. **Four** &lt;script>\n2. Five\n\n</details>"
+    )
+    assert bundle["text/plain"] == "The <answer>:\n1. Four <script>\n2. Five"
 
 
 def test_a_claim_says_what_shows_here(capsys):
@@ -200,10 +209,14 @@ def test_all_public_names_load():
 def test_show_source_reads_a_named_function_without_importing_its_module(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_source("memlessons.kernels.split.split_range")
+    show_source("memlessons.kernels.split.split_kernel")
     said = capsys.readouterr().out
     assert said.startswith("kernels/split.py, line ")
-    assert "@triton.jit\ndef split_range(" in said and "def times(" not in said
-    for name in ("memlessons.kernels.split.nothing", "memlessons.kernels.nothing.split_range", "split_range"):
+    assert "def split_kernel(" in said and "def times(" not in said
+    for name in (
+        "memlessons.kernels.split.nothing",
+        "memlessons.kernels.nothing.split_kernel",
+        "split_kernel",
+    ):
         with pytest.raises(NoSource, match="no Python source"):
             show_source(name)
