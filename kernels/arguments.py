@@ -73,19 +73,19 @@ def check_out(out: Tensor | None, p: Problem) -> None:
 def _tensor(name: str, tensor: Tensor, dims: str, q: Tensor, *, stored: bool = False) -> None:
     if not isinstance(tensor, Tensor) or tensor.dim() != dims.count(",") + 1:
         raise BadArgument(f"{name} must be a tensor {dims}, got {what(tensor)}")
-    if stored and tensor.is_floating_point() and tensor.dtype.itemsize == 1:
-        raise BackendCannot(f"{name}.dtype={tensor.dtype}: no kernel reads eight-bit floats yet; int8 with "
-                            "a scale for each token and head takes as many bytes")  # fmt: skip
-    if not (stored and tensor.dtype == torch.int8) and (
-        tensor.dtype not in DTYPES or tensor.dtype != q.dtype
-    ):
-        raise BadArgument(
-            f"{name}.dtype={tensor.dtype}: q, k and v must share one float dtype (q has {q.dtype}), or k and "
-            "v be int8 with scales"
-        )
+    dtype = tensor.dtype
+    if dtype != q.dtype or dtype not in DTYPES:
+        if stored and dtype.is_floating_point and dtype.itemsize == 1:
+            raise BackendCannot(f"{name}.dtype={dtype}: no kernel reads eight-bit floats yet; int8 with "
+                                "a scale for each token and head takes as many bytes")  # fmt: skip
+        if not stored or dtype != torch.int8:
+            raise BadArgument(
+                f"{name}.dtype={dtype}: q, k and v must share one float dtype (q has {q.dtype}), or k and v "
+                "be int8 with scales"
+            )
     if tensor.device != q.device:
         raise BadArgument(f"{name} is on {tensor.device}, q on {q.device}: bring them together")
-    if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+    if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
         raise BadArgument(
             f"{name}: its last dim has stride {tensor.stride(-1)}; it must lie together (stride 1)"
         )
@@ -157,10 +157,9 @@ def _table(table: Tensor, B: int, P: int, PG: int, device: torch.device) -> int:
 # kernel, and a table is trusted.
 def _check_lengths(lengths: Tensor, T: int) -> None:
     if lengths.device.type == "cpu" and len(lengths):
-        low, high = lengths.aminmax()
-        if not 0 <= int(low) <= int(high) <= T:
-            shown = str(lengths.tolist()[:8])
-            raise BadArgument(f"lengths={shown}: each must be from 0 to T={T}")
+        values = lengths.tolist()
+        if not 0 <= min(values) <= max(values) <= T:
+            raise BadArgument(f"lengths={values[:8]!s}: each must be from 0 to T={T}")
 
 
 def _check_pages(p: Problem, table: Tensor, P: int) -> None:

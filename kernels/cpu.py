@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,9 @@ def _sources() -> str:
     return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
 
 
-def decode_cpu(p: Problem, splits: int | None, chunk: int, scratch: Scratch) -> tuple[Tensor, Tensor]:
+def decode_cpu(
+    p: Problem, splits: int | None, chunk: int, out: Tensor | None, scratch: Scratch
+) -> tuple[Tensor, Tensor]:
     """The same as `decode_reference`, in q's dtype, reading each byte of K and V once."""
     q, v = p.q, p.k if p.v is None else p.v
     check_on_cpu(q)
@@ -63,18 +65,30 @@ def decode_cpu(p: Problem, splits: int | None, chunk: int, scratch: Scratch) -> 
     threads = torch.get_num_threads()
     splits = splits or cpu_splits(p, threads)
     part, lse = scratch.partials((p.B, p.HQ, splits), p.DV, q.device, q.dtype)
-    o, o_lse = torch.empty((p.B, p.HQ, p.DV), dtype=q.dtype), torch.empty((p.B, p.HQ), dtype=q.dtype)
-    table = torch.arange(p.B, dtype=torch.int32)[:, None] if p.table is None else p.table.contiguous()
-    sinks = torch.full((p.HQ,), float("-inf")) if p.sink_logits is None else p.sink_logits
+    o = torch.empty((p.B, p.HQ, p.DV), dtype=q.dtype) if out is None else out
+    table = _own_pages(p.B) if p.table is None else p.table.contiguous().numpy()
     scales = [None if t is None else t.numpy() for t in (p.k_scale, p.value_scale)]
     number = np.float32 if q.dtype == torch.float32 else np.float64
+    sinks = _no_sinks(p.HQ, number) if p.sink_logits is None else p.sink_logits.to(q.dtype).numpy()
+    o_lse = np.empty((p.B, p.HQ), number)
     factors = number(p.scale * LOG2E), number((p.softcap or 0) * LOG2E)
     run(
-        decode_kernel, *(array(t) for t in (q, p.k, v)), *scales, p.lengths.numpy(), table.numpy(),
-        sinks.to(q.dtype).numpy(), p.window or 0, p.sink_tokens, splits, chunk, *factors, block_n(p),
-        *(t.numpy() for t in (part, lse, o, o_lse)),
+        decode_kernel, array(q), array(p.k), array(v), *scales, p.lengths.numpy(), table, sinks,
+        p.window or 0, p.sink_tokens, splits, chunk, *factors, block_n(p), part.numpy(), lse.numpy(),
+        o.numpy(), o_lse,
     )  # fmt: skip
-    return o, o_lse
+    return o, torch.from_numpy(o_lse)
+
+
+@lru_cache(maxsize=64)
+def _own_pages(rows: int) -> Any:
+    """The table of a contiguous memory: row b lies in page b."""
+    return np.arange(rows, dtype=np.int32)[:, None]
+
+
+@lru_cache(maxsize=64)
+def _no_sinks(heads: int, number: Any) -> Any:
+    return np.full(heads, -np.inf, number)
 
 
 def check_on_cpu(q: Tensor) -> None:

@@ -123,7 +123,7 @@ def _run(
         if backend == "cpu":
             from memlessons.kernels.cpu import decode_cpu
 
-            return decode_cpu(p, splits, chunk, scratch)
+            return decode_cpu(p, splits, chunk, out, scratch)
         from memlessons.kernels.launch import decode_triton
     except ImportError as error:
         raise BackendCannot(

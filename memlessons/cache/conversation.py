@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from memlessons.cache.codecs import codec_of
 from memlessons.cache.errors import CacheFull, FormNotBuilt, NotHeld
 from memlessons.cache.full import FullMemory
 from memlessons.cache.protocol import TokenMemory
-from memlessons.plan import Format, Layer, MemoryPlan
-
-_DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+from memlessons.plan import Layer, MemoryPlan
 
 
 class ConversationState:
@@ -123,8 +122,8 @@ def allocate(
 ) -> ConversationState:
     """Live memory for `batch` sequences of up to `capacity` tokens, as the plan says, layer by layer.
 
-    `dtype` overrides the plan's 16-, 32- or 64-bit formats (a float64 test of a bf16 plan). Raises
-    FormNotBuilt for stores that have no live form yet, ValueError for a size below one.
+    `dtype` overrides the plan's 16-, 32- or 64-bit formats, never codes (a float64 test of a bf16 plan).
+    Raises FormNotBuilt for stores that have no live form yet, ValueError for a size below one.
     """
     if batch < 1 or capacity < 1:
         raise ValueError(f"batch={batch}, capacity={capacity}: both must be at least 1")
@@ -140,8 +139,8 @@ def allocate(
                 store,
                 batch,
                 capacity,
-                dtype or _dtype(store.key_format),
-                dtype or _dtype(store.value_format),
+                codec_of(store.key_format, dtype),
+                codec_of(store.value_format, dtype),
                 device,
             )
             for store in layer.stores
@@ -160,12 +159,3 @@ def _check_built(index: int, layer: Layer) -> None:
             raise FormNotBuilt(
                 f"layer {index}: no live form yet for {store}; full self-attention stores have one"
             )
-
-
-def _dtype(format: Format) -> torch.dtype:
-    try:
-        return _DTYPES[format.name]
-    except KeyError:
-        raise FormNotBuilt(
-            f"format {format.name!r} has no live form yet; {', '.join(_DTYPES)} have"
-        ) from None

@@ -6,6 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from memlessons.cache.codecs import Codec
 from memlessons.cache.errors import CacheFull, CannotLoad, NotHeld
 from memlessons.cache.protocol import View
 from memlessons.plan import Store
@@ -14,7 +15,8 @@ from memlessons.plan import Store
 class FullMemory:
     """All tokens of B rows: `k` and `v` are `[B, kv_heads, capacity, width]`, slot = position.
 
-    Heads first, so that one head's keys lie together and a decode step reads them as one stream.
+    Heads first, so that one head's keys lie together and a decode step reads them as one stream. Kept as
+    codes, each has scales `[B, kv_heads, capacity]` beside it.
     """
 
     def __init__(
@@ -22,20 +24,23 @@ class FullMemory:
         store: Store,
         batch: int,
         capacity: int,
-        key_dtype: torch.dtype,
-        value_dtype: torch.dtype,
+        keys: Codec,
+        values: Codec,
         device: torch.device | str = "cpu",
     ) -> None:
         self.store = store
         self.capacity = capacity
-        shape = (batch, store.kv_heads, capacity)
-        self.k = torch.empty(*shape, store.key_width, dtype=key_dtype, device=device)
-        self.v = torch.empty(*shape, store.value_width, dtype=value_dtype, device=device)
+        slots = (batch, store.kv_heads, capacity)
+        self._codecs = {"k": keys, "v": values}
+        self._widths = {"k": store.key_width, "v": store.value_width}
+        self.parts: dict[str, Tensor] = {}
+        for name, codec in self._codecs.items():
+            self.parts |= _named(name, codec.empty(slots, self._widths[name], device))
         self.lengths = torch.zeros(batch, dtype=torch.int32, device=device)
         self.host_lengths = [0] * batch
 
     def tensors(self) -> tuple[Tensor, ...]:
-        return (self.k, self.v)
+        return tuple(self.parts.values())
 
     @property
     def held_bytes(self) -> int:
@@ -59,26 +64,31 @@ class FullMemory:
             raise CacheFull(
                 f"{max(ends)} tokens, but room for {self.capacity}: allocate with a larger capacity"
             )
-        if len(set(self.host_lengths)) == 1 and len(set(counts)) == 1:
-            span = slice(self.host_lengths[0], ends[0])
-            self.k[:, :, span] = k[:, :, : counts[0]]
-            self.v[:, :, span] = v[:, :, : counts[0]]
-        else:
-            for row, (start, count) in enumerate(zip(self.host_lengths, counts, strict=True)):
-                self.k[row, :, start : start + count] = k[row, :, :count]
-                self.v[row, :, start : start + count] = v[row, :, :count]
-        longest = max(ends)
-        ends_there = self.lengths + _on_device(tuple(counts), self.lengths.device)
-        return View(self.k[:, :, :longest], self.v[:, :, :longest], ends_there, tuple(ends))
+        same = len(set(self.host_lengths)) == 1 and len(set(counts)) == 1
+        for name, given in (("k", k), ("v", v)):
+            for part, new in _named(name, self._codecs[name].encode(given)).items():
+                kept = self.parts[part]
+                if same:
+                    kept[:, :, self.host_lengths[0] : ends[0]] = new[:, :, : counts[0]]
+                    continue
+                for row, (start, count) in enumerate(zip(self.host_lengths, counts, strict=True)):
+                    kept[row, :, start : start + count] = new[row, :, :count]
+        return self._view(self.lengths + _on_device(tuple(counts), self.lengths.device), tuple(ends))
+
+    def _view(self, lengths: Tensor, host_lengths: tuple[int, ...]) -> View:
+        at = self.parts.get
+        return View(
+            self.parts["k"], self.parts["v"], lengths, host_lengths, at("k_scale"), at("v_scale")
+        )  # fmt: skip
 
     def _check_shapes(self, k: Tensor, v: Tensor, counts: Sequence[int]) -> None:
-        rows, heads = self.k.shape[:2]
+        rows, heads = self.parts["k"].shape[:2]
         if len(counts) != rows or min(counts) < 0 or max(counts) > k.shape[2]:
             raise ValueError(
                 f"counts={list(counts)}: needs {rows} numbers from 0 to the {k.shape[2]} tokens given"
             )
-        for name, given, kept in (("k", k, self.k), ("v", v, self.v)):
-            want = (rows, heads, k.shape[2], kept.shape[3])
+        for name, given in (("k", k), ("v", v)):
+            want = (rows, heads, k.shape[2], self._widths[name])
             if tuple(given.shape) != want:
                 raise ValueError(f"{name} has shape {tuple(given.shape)}, this memory takes {want}")
 
@@ -102,15 +112,15 @@ class FullMemory:
         if tokens.step != 1 or tokens.start < 0 or tokens.stop > self.host_lengths[row]:
             raise NotHeld(f"row {row} holds tokens 0 to {self.host_lengths[row]}, not {tokens}")
         span = slice(tokens.start, tokens.stop)
-        return {"k": self.k[row, :, span].clone(), "v": self.v[row, :, span].clone()}
+        return {name: kept[row, :, span].clone() for name, kept in self.parts.items()}
 
     def check_load(self, row: int, tokens: range, parts: Mapping[str, Tensor]) -> None:
         if tokens.step != 1 or tokens.start != self.host_lengths[row]:
             raise CannotLoad(f"row {row} holds {self.host_lengths[row]} tokens: cannot take {tokens} next")
         if tokens.stop > self.capacity:
             raise CacheFull(f"tokens up to {tokens.stop}, but room for {self.capacity}")
-        for name, kept in (("k", self.k), ("v", self.v)):
-            want = (kept.shape[1], len(tokens), kept.shape[3])
+        for name, kept in self.parts.items():
+            want = (kept.shape[1], len(tokens), *kept.shape[3:])
             part = parts.get(name)
             if part is None or tuple(part.shape) != want or part.dtype != kept.dtype:
                 have = None if part is None else (tuple(part.shape), part.dtype)
@@ -118,9 +128,8 @@ class FullMemory:
 
     def load(self, row: int, tokens: range, parts: Mapping[str, Tensor]) -> None:
         self.check_load(row, tokens, parts)
-        span = slice(tokens.start, tokens.stop)
-        self.k[row, :, span] = parts["k"]
-        self.v[row, :, span] = parts["v"]
+        for name, kept in self.parts.items():
+            kept[row, :, tokens.start : tokens.stop] = parts[name]
         self._set([tokens.stop if i == row else n for i, n in enumerate(self.host_lengths)])
 
     def fork(self, row: int, into: int) -> None:
@@ -132,6 +141,10 @@ class FullMemory:
     def clear(self, rows: Sequence[int]) -> None:
         gone = set(rows)
         self._set([0 if i in gone else n for i, n in enumerate(self.host_lengths)])
+
+
+def _named(name: str, parts: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    return dict(zip((name, f"{name}_scale"), parts, strict=False))
 
 
 # Every layer asks for the same few numbers at every step.

@@ -5,31 +5,71 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from memlessons.cache import View
+from memlessons.kernels import Scratch, decode
+
+TWIN_SLOTS = 512
+"""Tokens in a CPU's memory from which its decode kernel is faster than two products of torch."""
 
 
-def attend(q: Tensor, view: View, counts: list[int], *, scale: float) -> Tensor:
+def attend(
+    q: Tensor,
+    view: View,
+    counts: list[int],
+    *,
+    scale: float,
+    kernels: bool = True,
+    scratch: Scratch | None = None,
+) -> Tensor:
     """Causal attention of the newest tokens of each row over all that its row may see.
 
     `q` is `[B, query_heads, T, key_width]`; the queries of row b are the *last* `counts[b]` tokens of
-    the view. Returns `[B, query_heads, T, value_width]`, zero beyond `counts[b]`. Rows of different
-    lengths are attended one by one, so a slot that is not valid is never read, whatever it holds.
+    the view. Returns `[B, query_heads, T, value_width]`, zero beyond `counts[b]`. A slot that is not valid
+    is never read, whatever it holds. With `kernels`, one token a row goes to the decode kernel where that is
+    the faster way; of a chunk, rows of different lengths are attended one by one.
     """
     if view.v is None or view.table is not None or view.positions is not None or view.fresh is not None:
         raise NotImplementedError("attend: only contiguous views of keys and values are built yet")
     lengths = view.host_lengths or tuple(view.lengths.tolist())
+    if kernels and q.shape[2] == 1 and min(counts) == 1 and _has_kernel(q, view, max(lengths)):
+        o = decode(
+            q[:, :, 0].contiguous(), view.k, view.v, view.lengths, k_scale=view.k_scale, v_scale=view.v_scale,
+            scale=scale, scratch=scratch,
+        )  # fmt: skip
+        assert isinstance(o, Tensor)
+        return o[:, :, None]
     if len(set(lengths)) == 1 and len(set(counts)) == 1 and counts[0] == q.shape[2]:
-        return _aligned(q, view.k[:, :, : lengths[0]], view.v[:, :, : lengths[0]], scale)
+        return _aligned(q, *_rows(view, slice(None), lengths[0], q.dtype), scale)
     out = q.new_zeros(*q.shape[:3], view.v.shape[-1])
     for row, (length, count) in enumerate(zip(lengths, counts, strict=True)):
         if count:
-            k, v = (t[row : row + 1, :, :length] for t in (view.k, view.v))
+            k, v = _rows(view, slice(row, row + 1), length, q.dtype)
             out[row, :, :count] = _aligned(q[row : row + 1, :, :count], k, v, scale)[0]
     return out
 
 
+def _has_kernel(q: Tensor, view: View, longest: int) -> bool:
+    """Whether the decode kernel of this device takes the call, and wins."""
+    if q.device.type == "cuda":
+        return view.k.dtype in (q.dtype, torch.int8)
+    return (
+        q.device.type == "cpu"
+        and q.dtype in (torch.float32, torch.float64)
+        and (view.k.dtype == torch.int8 or (view.k.dtype == q.dtype and longest >= TWIN_SLOTS))
+    )
+
+
+def _rows(view: View, rows: slice, length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Keys and values of some rows, their first `length` slots, as numbers of the queries' type."""
+    found = []
+    assert view.v is not None
+    for stored, scale in ((view.k, view.k_scale), (view.v, view.v_scale)):
+        x = stored[rows, :, :length].to(dtype)
+        found.append(x if scale is None else x * scale[rows, :, :length, None].to(dtype))
+    return found[0], found[1]
+
+
 def _aligned(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
     """`q` are the last T of the S tokens in `k` and `v`, in every row."""
-    k, v = k.to(q.dtype), v.to(q.dtype)
     return _one(q, k, v, scale) if q.shape[2] == 1 else _many(q, k, v, scale)
 
 

@@ -9,9 +9,10 @@ from torch.nn.functional import silu
 
 from memlessons.cache import ConversationState, allocate
 from memlessons.errors import MemlessonsError
+from memlessons.kernels import Scratch
 from memlessons.model.attention import attend, attend_all
 from memlessons.model.config import DecoderConfig
-from memlessons.model.linear import Linear
+from memlessons.model.linear import Projection, in_eight_bits, projection
 from memlessons.model.rope import Rope, rotate
 from memlessons.plan import MemoryPlan
 
@@ -36,22 +37,28 @@ class _Layer(NamedTuple):
     """The weights of one layer, ready to be applied."""
 
     attn_norm: Tensor
-    qkv: Linear
-    out: Linear
+    qkv: Projection
+    out: Projection
     ffn_norm: Tensor
-    gate_up: Linear
-    down: Linear
+    gate_up: Projection
+    down: Projection
 
     @staticmethod
     def of(weights: Mapping[str, Tensor], prefix: str) -> "_Layer":
-        found = {name: weights[prefix + name] for name in _Layer._fields}
-        return _Layer(**{name: w if w.dim() == 1 else Linear(w) for name, w in found.items()})  # type: ignore[arg-type]
+        found = {
+            name: projection(weights, prefix + name)
+            if weights[prefix + name].dim() == 2
+            else weights[prefix + name]
+            for name in _Layer._fields
+        }
+        return _Layer(**found)  # type: ignore[arg-type]
 
 
 class Decoder:
     """A pre-norm decoder with RoPE, grouped-query attention and a gated feed-forward (Llama's design).
 
-    Projections that read the same input are one matrix: `qkv` and `gate_up`.
+    Projections that read the same input are one matrix: `qkv` and `gate_up`. With `kernels` (True unless
+    it is set), a single new token attends by the kernel of `memlessons.kernels` where that is faster.
     """
 
     def __init__(self, config: DecoderConfig, plan: MemoryPlan) -> None:
@@ -61,14 +68,22 @@ class Decoder:
         self.weights: dict[str, Tensor] = {}
         self.dtype = torch.float32
         self.device = torch.device("cpu")
+        self.kernels = True
+        self._scratch = Scratch()
 
     def load_weights(
         self,
         weights: Mapping[str, Tensor],
         dtype: torch.dtype | None = None,
         device: torch.device | str = "cpu",
+        *,
+        int8: bool = False,
     ) -> "Decoder":
-        """Take these weights; WrongWeights names the first one that is missing, extra or misshapen."""
+        """Take these weights; WrongWeights names the first one that is missing, extra or misshapen.
+
+        With `int8`, matrices are kept as codes of eight bits with a scale for each row; everything is
+        computed in `dtype` all the same.
+        """
         shapes = self.config.weight_shapes()
         for name, shape in shapes.items():
             if name not in weights:
@@ -82,11 +97,12 @@ class Decoder:
             raise WrongWeights(f"weight {extra[0]!r} does not belong to this model")
         self.dtype = dtype or weights["embed"].dtype
         self.device = torch.device(device)
-        self.weights = {name: w.to(dtype=self.dtype, device=self.device) for name, w in weights.items()}
+        taken = {name: w.to(dtype=self.dtype, device=self.device) for name, w in weights.items()}
+        self.weights = in_eight_bits(taken) if int8 else taken
         c = self.config
         self.rope = Rope(c.head_width, c.rope_base, c.context_tokens, self.dtype, self.device)
         self._layers = [_Layer.of(self.weights, f"layers.{i}.") for i in range(c.layers)]
-        self._unembed = Linear(self.weights["embed" if c.tied else "unembed"])
+        self._unembed = projection(self.weights, "embed" if c.tied else "unembed")
         return self
 
     def new_state(self, batch: int = 1, capacity: int | None = None) -> ConversationState:
@@ -108,11 +124,19 @@ class Decoder:
         starts = state.lengths
         state.reserve(counts)
         cos, sin = self.rope.at(starts, length)
-        x = self.weights["embed"][tokens.to(self.device)]
+        x = self._embed(tokens)
         for layer, (memory,) in zip(self._layers, state.layers, strict=True):
             q, k, v = self._project(layer, x, cos, sin)
             view = memory.write(k, v, counts)
-            x = self._finish(layer, x, attend(q, view, counts, scale=self.config.head_width**-0.5))
+            heads = attend(
+                q,
+                view,
+                counts,
+                scale=self.config.head_width**-0.5,
+                kernels=self.kernels,
+                scratch=self._scratch,
+            )
+            x = self._finish(layer, x, heads)
         state.commit(counts)
         if last:
             ends = torch.tensor([max(count - 1, 0) for count in counts], device=x.device)
@@ -131,7 +155,7 @@ class Decoder:
         cos, sin = self.rope.at([0], count)
         query = torch.arange(count, device=self.device)[:, None]
         key = query.T
-        x = self.weights["embed"][tokens.to(self.device)][None]
+        x = self._embed(tokens)[None]
         states = [x[0]]
         for i, layer in enumerate(self._layers):
             q, k, v = self._project(layer, x, cos, sin)
@@ -170,6 +194,11 @@ class Decoder:
         # Written out: torch's own takes several times as long for a single token on a CPU.
         length = torch.rsqrt(x.square().mean(-1, keepdim=True) + self.config.norm_eps)
         return x * length * weight
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        tokens = tokens.to(self.device)
+        rows, scale = self.weights["embed"][tokens], self.weights.get("embed.scale")
+        return rows if scale is None else rows.to(self.dtype) * scale[tokens, None].to(self.dtype)
 
     def _logits(self, x: Tensor) -> Tensor:
         return self._unembed(self._norm(x, self.weights["final_norm"]))

@@ -14,7 +14,7 @@ from memlessons.model.fetch import locate
 from memlessons.model.file_errors import UnsupportedModel
 from memlessons.model.gguf_file import read_gguf
 from memlessons.model.tokenizer import Tokenizer
-from memlessons.plan import BF16, F16, F32, F64, Format, MemoryPlan, Weights, full_attention
+from memlessons.plan import BF16, F16, F32, F64, INT8, Format, MemoryPlan, Weights, full_attention
 
 FORMAT_OF: dict[torch.dtype, Format] = {
     torch.float64: F64,
@@ -63,10 +63,12 @@ def load(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     plan: MemoryPlan | None = None,
+    int8_weights: bool = False,
 ) -> LanguageModel:
     """Load a model of the catalogue, or a GGUF file by its path.
 
-    `plan` says what the layers remember; without one, keys and values of every token in `dtype`. The
+    `plan` says what the layers remember; without one, keys and values of every token in `dtype`. With
+    `int8_weights`, matrices are kept in eight bits, with a scale for each row. The
     first time takes seconds, since quantised weights are expanded and kept; then they are mapped. Raises
     ModelNotFetched (which says how to get it) and the other errors of `memlessons.model.fetch`.
     """
@@ -84,13 +86,13 @@ def load(
         )
     plan = plan_of(read.config, dtype) if plan is None else plan
     decoder = Decoder(read.config, plan)
-    decoder.load_weights(read.weights, dtype=dtype, device=device)
+    decoder.load_weights(read.weights, dtype=dtype, device=device, int8=int8_weights)
     has_template = "tokenizer.chat_template" in read.metadata
     return LanguageModel(
         name=str(name),
         config=read.config,
         plan=plan,
-        weights=weights_of(read.config, dtype, source=path.name),
+        weights=weights_of(read.config, dtype, source=path.name, int8=int8_weights),
         decoder=decoder,
         tokenizer=tokenizer,
         chat_template=ChatTemplate.from_gguf_metadata(read.metadata) if has_template else None,
@@ -110,7 +112,7 @@ def plan_of(config: DecoderConfig, dtype: torch.dtype = torch.float32) -> Memory
     )
 
 
-def weights_of(config: DecoderConfig, dtype: torch.dtype, source: str) -> Weights:
+def weights_of(config: DecoderConfig, dtype: torch.dtype, source: str, *, int8: bool = False) -> Weights:
     """Bytes and counts of the weights as the decoder holds them.
 
     A token touches all of them, but of an embedding that is not also the unembedding only one row.
@@ -119,8 +121,14 @@ def weights_of(config: DecoderConfig, dtype: torch.dtype, source: str) -> Weight
     sizes = {name: torch.Size(shape).numel() for name, shape in shapes.items()}
     parameters = sum(sizes.values())
     idle = 0 if config.tied else sizes["embed"] - config.hidden
-    stored = parameters * _format_of(dtype).bits // 8
+    stored = sum(_stored(shape, _format_of(dtype), int8) for shape in shapes.values())
     return Weights(stored, parameters, parameters - idle, source)
+
+
+def _stored(shape: tuple[int, ...], format: Format, int8: bool) -> int:
+    if int8 and len(shape) == 2:
+        return shape[0] * INT8.row_bytes(shape[1])
+    return torch.Size(shape).numel() * format.bits // 8
 
 
 def _format_of(dtype: torch.dtype) -> Format:

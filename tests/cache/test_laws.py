@@ -6,20 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlessons.cache import CacheFull, CannotLoad, FormNotBuilt, NotHeld, allocate
-from memlessons.plan import F16, INT8, MemoryPlan, full_attention
+from memlessons.plan import F16, FP8, INT4, INT8, MemoryPlan, full_attention
 from tests.plan.strategies import full_plans
 
 
 def write(state, counts: list[int], seed: int = 0) -> None:
     stream = torch.Generator().manual_seed(seed)
     for memory in state.memories():
-        k, v = memory.tensors()
-        longest = max(counts)
-        memory.write(
-            torch.randn(*k.shape[:2], longest, k.shape[3], generator=stream).to(k.dtype),
-            torch.randn(*v.shape[:2], longest, v.shape[3], generator=stream).to(v.dtype),
-            counts,
+        store, longest = memory.store, max(counts)
+        k, v = (
+            torch.randn(len(counts), store.kv_heads, longest, width, generator=stream)
+            for width in (store.key_width, store.value_width)
         )
+        memory.write(k, v, counts)
     state.commit(counts)
 
 
@@ -41,8 +40,10 @@ def test_a_dtype_given_overrides_the_plans_formats() -> None:
     assert state.allocated_bytes == 4 * full_attention(2, 4, 2, 8, F16).bytes(10)
 
 
-def test_export_and_load_bring_a_row_back_bit_by_bit() -> None:
-    plan = full_attention(2, 4, 2, 8)
+@pytest.mark.parametrize(
+    "plan", [full_attention(2, 4, 2, 8), full_attention(2, 4, 2, 8).with_format(INT8, F16)]
+)
+def test_export_and_load_bring_a_row_back_bit_by_bit(plan: MemoryPlan) -> None:
     state, other = allocate(plan, 2, 12), allocate(plan, 3, 12)
     write(state, [5, 9])
     other.load(2, range(0, 4), state.export(1, range(0, 4)))
@@ -131,10 +132,29 @@ def test_wrong_shapes_are_refused_by_name() -> None:
         full_attention(1, 2, 2, 4).with_window(None, 4),
         full_attention(2, 2, 2, 4).with_sharing(2),
         full_attention(1, 2, 2, 4).with_latent(8),
-        full_attention(1, 2, 2, 4).with_format(INT8),
+        full_attention(1, 2, 2, 4).with_format(INT4),
+        full_attention(1, 2, 2, 4).with_format(F16, FP8),
         full_attention(1, 2, 2, 4).with_pages(16),
     ],
 )
 def test_forms_that_do_not_exist_yet_say_so_by_name(plan: MemoryPlan) -> None:
     with pytest.raises(FormNotBuilt, match="built|live form"):
         allocate(plan, 1, 8)
+
+
+def test_int8_keeps_codes_and_scales_that_give_back_each_number_to_a_half_step() -> None:
+    state = allocate(full_attention(1, 3, 3, 16).with_format(INT8), 2, 9)
+    memory = state.layers[0][0]
+    x = torch.randn(2, 3, 4, 16, generator=torch.Generator().manual_seed(1)) * 7
+    x[1, 2, 3] = 0.0
+    view = memory.write(x, -x, [4, 2])
+    assert view.k.dtype == torch.int8 and view.k_scale is not None and view.v_scale is not None
+    for codes, scale, rows in ((view.k, view.k_scale, x), (view.v, view.v_scale, -x)):
+        for row, count in enumerate((4, 2)):
+            step = rows[row, :, :count].abs().amax(-1) / 127
+            back = codes[row, :, :count].double() * scale[row, :, :count, None]
+            assert torch.allclose(scale[row, :, :count].double(), step.double(), rtol=1e-6, atol=1e-12)
+            assert ((back - rows[row, :, :count]).abs() <= 0.5001 * step[..., None] + 1e-12).all()
+    assert state.held_bytes == 0
+    state.commit([4, 2])
+    assert state.held_bytes == 6 * 2 * 3 * (16 + 4)

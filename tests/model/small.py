@@ -8,7 +8,7 @@ from torch import Tensor
 
 from memlessons.model.config import DecoderConfig
 from memlessons.model.decoder import Decoder
-from memlessons.plan import F64, full_attention
+from memlessons.plan import F64, MemoryPlan, full_attention
 
 
 def config(query_heads: int = 4, kv_heads: int = 2, head_width: int = 8, layers: int = 2, longest: int = 64):
@@ -22,15 +22,25 @@ def untied(c: DecoderConfig) -> DecoderConfig:
     return replace(c, tied=False)
 
 
-def decoder(c: DecoderConfig, seed: int = 0, dtype: torch.dtype = torch.float64) -> Decoder:
+def plan(c: DecoderConfig | None = None) -> MemoryPlan:
+    c = c or config()
+    return full_attention(c.layers, c.query_heads, c.kv_heads, c.head_width, F64)
+
+
+def weights(c: DecoderConfig, seed: int = 0) -> dict[str, Tensor]:
     stream = torch.Generator().manual_seed(seed)
-    weights = {
+    return {
         name: torch.randn(shape, generator=stream, dtype=torch.float64) * 0.3
         + (1.0 if len(shape) == 1 else 0.0)
         for name, shape in c.weight_shapes().items()
     }
-    plan = full_attention(c.layers, c.query_heads, c.kv_heads, c.head_width, F64)
-    return Decoder(c, plan).load_weights(weights, dtype)
+
+
+def decoder(
+    c: DecoderConfig, remembers: MemoryPlan | None = None, seed: int = 0, dtype: torch.dtype = torch.float64,
+    int8: bool = False,
+) -> Decoder:  # fmt: skip
+    return Decoder(c, remembers or plan(c)).load_weights(weights(c, seed), dtype, int8=int8)
 
 
 def plain_logits(d: Decoder, tokens: list[int]) -> Tensor:

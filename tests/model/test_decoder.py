@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlessons.cache import CacheFull, ConversationState
+from memlessons.kernels import decode
+from memlessons.model import attention
 from memlessons.model.decoder import Decoder, WrongWeights
 from memlessons.model.rope import PositionOutOfRange
-from memlessons.plan import PlanMismatch, full_attention
+from memlessons.plan import F64, INT8, Format, PlanMismatch, full_attention
 from tests.model import small
 
 TOKENS = [3, 14, 15, 9, 2, 6, 5, 35, 8, 9, 7, 9]
@@ -20,7 +22,7 @@ def poisoned(decoder: Decoder, batch: int, capacity: int) -> ConversationState:
     state = decoder.new_state(batch, capacity)
     for memory in state.memories():
         for t in memory.tensors():
-            t.fill_(float("nan"))
+            t.fill_(float("nan") if t.is_floating_point() else 99)
     return state
 
 
@@ -51,6 +53,37 @@ def test_token_by_token_equals_full_recompute() -> None:
     state = poisoned(d, 1, len(TOKENS))
     steps = [d.forward(torch.tensor([[t]]), state)[0, 0] for t in TOKENS]
     assert worst(torch.stack(steps), d.read(torch.tensor(TOKENS)).logits) < 1e-10
+
+
+@pytest.mark.parametrize("split", range(1, len(TOKENS)))
+def test_with_int8_memory_two_chunks_equal_token_by_token_at_every_split(split: int) -> None:
+    """Quantise, then attend, also to a chunk's own keys and values."""
+    d = small.decoder(small.config(), small.plan().with_format(INT8))
+    state, other = poisoned(d, 1, 20), poisoned(d, 1, 20)
+    chunks = [d.forward(torch.tensor([t]), state) for t in (TOKENS[:split], TOKENS[split:])]
+    steps = [d.forward(torch.tensor([[t]]), other) for t in TOKENS]
+    assert worst(torch.cat(chunks, 1), torch.cat(steps, 1)) < 1e-10
+    plain = small.decoder(small.config()).read(torch.tensor(TOKENS)).logits
+    assert 0 < worst(torch.cat(steps, 1)[0], plain) < 0.1 * plain.abs().max()
+
+
+@pytest.mark.parametrize("lengths", [[3, 3], [9, 2]])
+@pytest.mark.parametrize("format", [F64, INT8])
+def test_the_decode_kernel_and_torch_give_the_same_step(
+    lengths: list[int], format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "TWIN_SLOTS", 1)
+    calls = []
+    monkeypatch.setattr(attention, "decode", lambda *a, **o: calls.append(1) or decode(*a, **o))
+    logits = []
+    for kernels in (True, False):
+        d = small.decoder(small.config(), small.plan().with_format(format))
+        d.kernels = kernels
+        state = poisoned(d, 2, 12)
+        d.forward(torch.tensor([TOKENS[:9], TOKENS[3:]]), state, lengths)
+        logits.append(d.forward(torch.tensor([[7], [11]]), state))
+    assert worst(*logits) < 1e-10
+    assert len(calls) == 2  # a layer each, of the first decoder alone
 
 
 @settings(max_examples=150, deadline=None)

@@ -86,6 +86,23 @@ def test_the_plan_is_of_the_dtype_and_may_be_another(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("tied", [True, False])
+def test_weights_of_eight_bits_are_counted_with_their_scales(
+    tied: bool, tmp_path: Path, empty_cache: Path
+) -> None:
+    path = Tiny(tied=tied).write(tmp_path / "m.gguf")
+    model, plain = load(path, int8_weights=True), load(path)
+    live = sum(w.numel() * w.element_size() for w in model.decoder.weights.values())
+    assert model.weights.stored_bytes == live < 0.5 * plain.weights.stored_bytes
+    assert model.weights.parameters == plain.weights.parameters
+    tokens = torch.tensor(model.tokenizer.encode("hello world"))
+    a, b = (m.decoder.read(tokens).logits for m in (model, plain))
+    assert 0 < float((a - b).norm() / b.norm()) < 0.05
+    state = model.decoder.new_state(capacity=len(tokens))
+    steps = [model.decoder.forward(t[None, None], state)[0, 0] for t in tokens]
+    assert torch.allclose(torch.stack(steps), a, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("tied", [True, False])
 def test_the_weights_are_counted_as_they_lie_in_memory(tied: bool, tmp_path: Path, empty_cache: Path) -> None:
     model = load(Tiny(tied=tied).write(tmp_path / "m.gguf"))
     live = sum(w.numel() * w.element_size() for w in model.decoder.weights.values())
