@@ -7,6 +7,7 @@
 A contiguous memory `[B, HKV, T, D]` is a pool whose pages are its rows: slot n of row b is b * T + n.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 from memlessons.kernels.arguments import what
 from memlessons.kernels.errors import BackendCannot, BadArgument
 
+Writer = Callable[[Tensor, Tensor, Tensor, Tensor | None], None]
 SMALLEST = 1e-12
 """The largest number of a row counts as at least this: a row of zeros has a scale all the same."""
 
@@ -28,7 +30,7 @@ def append_kv(
     *,
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
-    backend: Literal["auto", "triton", "reference"] = "auto",
+    backend: Literal["auto", "triton", "cpu", "reference"] = "auto",
 ) -> None:
     """Write N tokens into k `[P, HKV, PG, DK]` and v `[P, HKV, PG, DV]`, in place.
 
@@ -39,9 +41,9 @@ def append_kv(
     max(|x|) / 127 and codes x / scale, rounded half to even. Quantise, then attend: what is written is what
     every later step reads.
 
-    `backend`: "triton" on a GPU and in the interpreter, "reference" is torch; "auto" goes by the device.
-    Raises BadArgument naming what does not fit, before anything is written; on a CPU also for a slot beyond
-    the pool, which a GPU skips.
+    `backend`: "triton" on a GPU and in the interpreter, "cpu" (Numba) for codes from float32 in C order,
+    "reference" is torch; "auto" goes by the device. Raises BackendCannot, and BadArgument naming what does
+    not fit, before anything is written; on a CPU also for a slot beyond the pool, which a GPU skips.
     """
     if (v_new is None) != (v is None):
         raise BadArgument("v_new and v belong together: give both, or neither for a latent memory")
@@ -55,20 +57,40 @@ def append_kv(
     _check_slots(slots, k_new, k)
     if not k_new.shape[0]:
         return
-    if backend not in ("auto", "triton", "reference"):
-        raise BadArgument(f"backend={backend!r}: must be 'auto', 'triton' or 'reference'")
-    if backend == "triton" or (backend == "auto" and k.is_cuda):
-        try:
+    if backend not in ("auto", "triton", "cpu", "reference"):
+        raise BadArgument(f"backend={backend!r}: must be 'auto', 'triton', 'cpu' or 'reference'")
+    writes = [_writer(backend, new, pool, scale) for _, new, pool, scale in pairs]
+    for write, (_, new, pool, scale) in zip(writes, pairs, strict=True):
+        write(new, pool, slots, scale)
+
+
+def _writer(backend: str, new: Tensor, pool: Tensor, scale: Tensor | None) -> Writer:
+    on_cpu = (
+        pool.device.type == "cpu" and scale is not None and new.dtype == torch.float32
+        and pool.is_contiguous() and scale.is_contiguous()
+    )  # fmt: skip
+    if backend == "cpu" and not on_cpu:
+        raise BackendCannot(
+            f"backend='cpu' writes codes from float32 into memory in C order, not {what(new)} into "
+            f"{what(pool)}; backend='reference' does"
+        )
+    try:
+        if backend == "triton" or (backend == "auto" and pool.is_cuda):
             from memlessons.kernels.append_triton import append_one
-        except ImportError as error:
-            raise BackendCannot(
-                f"backend='triton' needs the package {error.name}, which is not installed here; "
-                "backend='reference' needs nothing but torch"
-            ) from error
-    else:
-        append_one = _append_one
-    for _, new, pool, scale in pairs:
-        append_one(new, pool, slots, scale)
+
+            return append_one
+        if backend == "cpu" or (backend == "auto" and on_cpu):
+            from memlessons.kernels.cpu import append_on_cpu
+
+            return append_on_cpu
+    except ImportError as error:
+        if backend == "auto":
+            return _append_one
+        raise BackendCannot(
+            f"backend={backend!r} needs the package {error.name}, which is not installed here; "
+            "backend='reference' needs nothing but torch"
+        ) from error
+    return _append_one
 
 
 def quantised(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,8 +20,6 @@ from memlessons.kernels.twin import LOG2E, decode_kernel
 
 BLOCK_SCORES = 4096
 """Scores in a tile, of all heads together: a memory is read fastest in long runs, and 16 KiB stay near."""
-BLOCK_CODES = 64
-"""Slots in a tile of codes, which is widened to four times its size."""
 
 _config: Any = numba.config
 # Numba's default threading layer aborts the process when two Python threads enter it.
@@ -91,6 +89,14 @@ def _no_sinks(heads: int, number: Any) -> Any:
     return np.full(heads, -np.inf, number)
 
 
+def append_on_cpu(new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None) -> None:
+    """Codes and scales of `new [N, HKV, D]` into their slots; the arguments were checked."""
+    from memlessons.kernels.append_twin import append_kernel
+
+    assert scale is not None
+    run(append_kernel, array(new.contiguous()), array(pool), array(scale), array(slots))
+
+
 def check_on_cpu(q: Tensor) -> None:
     """BackendCannot unless the twin computes where these queries are, in their type."""
     if q.device.type != "cpu":
@@ -119,8 +125,7 @@ def run(function: Callable[..., None], *arguments: Any) -> None:
 
 def block_n(p: Problem) -> int:
     """Slots in a tile: as many as the scores of its G heads leave room for, and no more than there are."""
-    most = max(64, BLOCK_SCORES // p.G) if p.k_scale is None else BLOCK_CODES
-    return max(1, min(p.T, most))
+    return max(1, min(p.T, max(64, BLOCK_SCORES // p.G)))
 
 
 def cpu_splits(p: Problem, threads: int) -> int:

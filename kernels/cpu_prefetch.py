@@ -36,7 +36,10 @@ def _fetch(typingctx, array, b, h, n, d):
 
 
 @njit(inline="always")
-def prefetch(array, b, h, n):
-    """Ask for the row of slot n + AHEAD of a memory `[B, HKV, T, D]`, all its cache lines."""
+def prefetch(array, page, after, h, n):
+    """Ask for the row of slot n + AHEAD of a page, all its cache lines; past its end, of the next page."""
+    PG, ahead = array.shape[2], n + AHEAD
+    if ahead >= PG:
+        page, ahead = after, min(ahead - PG, PG - 1)
     for d in range(0, array.shape[3], LINE_BYTES // array.itemsize):
-        _fetch(array, b, h, n + AHEAD, d)
+        _fetch(array, page, h, ahead, d)

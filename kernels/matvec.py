@@ -62,8 +62,8 @@ def product_int8(
 
 def _on_cpu(x: Tensor, codes: Tensor, scale: Tensor, out: Tensor | None) -> Tensor:
     try:
+        from memlessons.kernels.block_twin import product_kernel
         from memlessons.kernels.cpu import array, run
-        from memlessons.kernels.matvec_twin import product_kernel
     except ImportError as error:
         raise BackendCannot(
             f"backend='cpu' needs the package {error.name}, which is not installed here; 'reference' does not"

@@ -8,15 +8,24 @@ heads that share them:
     pages  └─ page 7 ────┴─ page 2 ────┴─ page 9 ─────┘         a tile is read page by page
     splits └──────── 0 ────────────┴── 1 ──┴─── 2 ───┘          shares of the slots that are seen
 
-and leaves a partial answer (o, lse). A second loop merges the splits. Codes of eight bits are widened a tile
-at a time, into memory that stays near.
+and leaves a partial answer (o, lse). A second loop merges the splits. Codes of eight bits are widened in
+registers as they are read; their scales multiply scores and shares.
 """
 
 import numpy as np
 from numba import njit, prange
 
 from memlessons.kernels.cpu_exp import exp2, largest
-from memlessons.kernels.cpu_tile import FAST, TILE_HEADS, mix, mix_tile, score, score_tile, widen
+from memlessons.kernels.cpu_tile import (
+    FAST,
+    TILE_HEADS,
+    mix,
+    mix_tile,
+    score,
+    score_codes,
+    score_tile,
+    weigh,
+)
 
 LOG2E = 1.4426950408889634
 
@@ -48,6 +57,12 @@ def piece(i, last, sinks, left_out, PG):
     n = i if i < sinks else i + left_out
     count = min(last - i, PG - n % PG)
     return n, min(count, sinks - i) if i < sinks else count
+
+
+@njit(inline="always", **FAST)
+def page_of(table, b, i):
+    """The i-th page of row b; beyond the last, the last: only what is asked for ahead looks there."""
+    return table[b, min(i, table.shape[1] - 1)]
 
 
 @njit(inline="always", **FAST)
@@ -85,27 +100,21 @@ def attend(q, k, v, k_scale, v_scale, table, b, hk, lo, hi, sinks, left_out, qk_
     l = np.zeros(G, q.dtype)
     acc = np.zeros((G, DV), q.dtype)
     x = np.empty((G, block_n), q.dtype)
-    if k_scale is not None:
-        wide = np.empty((1, 1, block_n, max(DK, DV)), q.dtype)
     for first in range(lo, hi, block_n):
         last = min(first + block_n, hi)
         count = last - first
         i = first
         while i < last:
             n, run = piece(i, last, sinks, left_out, PG)
-            page = table[b, n // PG]
+            page, after = page_of(table, b, n // PG), page_of(table, b, n // PG + 1)
             if k_scale is not None:
-                widen(k, k_scale, page, hk, n % PG, run, wide, i - first)
+                score_codes(qs, k, page, after, hk, n % PG, run, x, i - first)
+                weigh(x, k_scale, page, hk, n % PG, run, i - first)
             elif G >= TILE_HEADS:
-                score_tile(qs, k, page, hk, n % PG, run, x, i - first)
+                score_tile(qs, k, page, after, hk, n % PG, run, x, i - first)
             else:
-                score(qs, k, page, hk, n % PG, run, x, i - first)
+                score(qs, k, page, after, hk, n % PG, run, x, i - first)
             i += run
-        if k_scale is not None:
-            if G >= TILE_HEADS:
-                score_tile(qs, wide, 0, 0, 0, count, x, 0)
-            else:
-                score(qs, wide, 0, 0, 0, count, x, 0)
         if softcap > 0:
             for g in range(G):
                 for j in range(count):
@@ -114,19 +123,14 @@ def attend(q, k, v, k_scale, v_scale, table, b, hk, lo, hi, sinks, left_out, qk_
         i = first
         while i < last:
             n, run = piece(i, last, sinks, left_out, PG)
-            page = table[b, n // PG]
-            if k_scale is not None:
-                widen(v, v_scale, page, hk, n % PG, run, wide, i - first)
-            elif G >= TILE_HEADS:
-                mix_tile(x, v, page, hk, n % PG, run, acc, i - first)
+            page, after = page_of(table, b, n // PG), page_of(table, b, n // PG + 1)
+            if v_scale is not None:
+                weigh(x, v_scale, page, hk, n % PG, run, i - first)
+            if G >= TILE_HEADS or v_scale is not None:
+                mix_tile(x, v, page, after, hk, n % PG, run, acc, i - first)
             else:
-                mix(x, v, page, hk, n % PG, run, acc, i - first)
+                mix(x, v, page, after, hk, n % PG, run, acc, i - first)
             i += run
-        if k_scale is not None:
-            if G >= TILE_HEADS:
-                mix_tile(x, wide, 0, 0, 0, count, acc, 0)
-            else:
-                mix(x, wide, 0, 0, 0, count, acc, 0)
     for g in range(G):
         empty = l[g] == 0
         whole = q.dtype.type(1) if empty else l[g]

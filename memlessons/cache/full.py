@@ -6,9 +6,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from memlessons.cache.codecs import Codec
+from memlessons.cache.codecs import Codec, Int8
 from memlessons.cache.errors import CacheFull, CannotLoad, NotHeld
 from memlessons.cache.protocol import View
+from memlessons.kernels import append_kv
 from memlessons.plan import Store
 
 
@@ -33,10 +34,12 @@ class FullMemory:
         slots = (batch, store.kv_heads, capacity)
         self._codecs = {"k": keys, "v": values}
         self._widths = {"k": store.key_width, "v": store.value_width}
+        self._all_codes = isinstance(keys, Int8) and isinstance(values, Int8)
         self.parts: dict[str, Tensor] = {}
         for name, codec in self._codecs.items():
             self.parts |= _named(name, codec.empty(slots, self._widths[name], device))
         self.lengths = torch.zeros(batch, dtype=torch.int32, device=device)
+        self._first_slots = torch.arange(batch, device=device) * capacity
         self.host_lengths = [0] * batch
 
     def tensors(self) -> tuple[Tensor, ...]:
@@ -65,6 +68,13 @@ class FullMemory:
                 f"{max(ends)} tokens, but room for {self.capacity}: allocate with a larger capacity"
             )
         same = len(set(self.host_lengths)) == 1 and len(set(counts)) == 1
+        if self._all_codes:
+            where = (tuple(self.host_lengths), tuple(counts), k.shape[2], self.capacity, self.lengths.device)
+            append_kv(
+                _tokens_first(k), _tokens_first(v), self.parts["k"], self.parts["v"], _slots(*where),
+                k_scale=self.parts["k_scale"], v_scale=self.parts["v_scale"],
+            )  # fmt: skip
+            return self._view(self.lengths + _on_device(tuple(counts), self.lengths.device), tuple(ends))
         for name, given in (("k", k), ("v", v)):
             for part, new in _named(name, self._codecs[name].encode(given)).items():
                 kept = self.parts[part]
@@ -75,7 +85,15 @@ class FullMemory:
                     kept[row, :, start : start + count] = new[row, :, :count]
         return self._view(self.lengths + _on_device(tuple(counts), self.lengths.device), tuple(ends))
 
-    def _view(self, lengths: Tensor, host_lengths: tuple[int, ...]) -> View:
+    def write_next(self, k: Tensor, v: Tensor) -> View:
+        slots = self._first_slots + self.lengths
+        at = self.parts.get
+        append_kv(
+            k, v, self.parts["k"], self.parts["v"], slots, k_scale=at("k_scale"), v_scale=at("v_scale")
+        )  # fmt: skip
+        return self._view(self.lengths + 1, None)
+
+    def _view(self, lengths: Tensor, host_lengths: tuple[int, ...] | None) -> View:
         at = self.parts.get
         return View(
             self.parts["k"], self.parts["v"], lengths, host_lengths, at("k_scale"), at("v_scale")
@@ -143,11 +161,27 @@ class FullMemory:
         self._set([0 if i in gone else n for i, n in enumerate(self.host_lengths)])
 
 
+def _tokens_first(x: Tensor) -> Tensor:
+    """`[B, heads, T, width]` as `[B * T, heads, width]`."""
+    return x.transpose(1, 2).reshape(-1, x.shape[1], x.shape[3])
+
+
 def _named(name: str, parts: tuple[Tensor, ...]) -> dict[str, Tensor]:
     return dict(zip((name, f"{name}_scale"), parts, strict=False))
 
 
 # Every layer asks for the same few numbers at every step.
+@lru_cache(maxsize=64)
+def _slots(
+    starts: tuple[int, ...], counts: tuple[int, ...], longest: int, capacity: int, device: torch.device
+) -> Tensor:
+    """Where each of a call's tokens goes: int64 [B * longest], row by row; -1 for padding."""
+    n = torch.arange(longest)
+    first = torch.tensor([row * capacity + start for row, start in enumerate(starts)])
+    at = torch.where(n < torch.tensor(counts)[:, None], first[:, None] + n, -1)
+    return at.flatten().to(device)
+
+
 @lru_cache(maxsize=64)
 def _on_device(numbers: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(numbers, dtype=torch.int32, device=device)

@@ -91,3 +91,10 @@ class TokenMemory(Memory, Protocol):
     def write(self, k: Tensor | None, v: Tensor | None, counts: Sequence[int]) -> View:
         """Append without committing: `k`, `v` are `[B, kv_heads, T, width]`, row b brings `counts[b]`."""
         ...
+
+    def write_next(self, k: Tensor, v: Tensor) -> View:
+        """Append one token to every row, k and v `[B, kv_heads, width]`, and never ask the host for a length.
+
+        For a captured step: room must have been reserved. The View has no `host_lengths`.
+        """
+        ...

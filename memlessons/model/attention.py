@@ -31,12 +31,7 @@ def attend(
         raise NotImplementedError("attend: only contiguous views of keys and values are built yet")
     lengths = view.host_lengths or tuple(view.lengths.tolist())
     if kernels and q.shape[2] == 1 and min(counts) == 1 and _has_kernel(q, view, max(lengths)):
-        o = decode(
-            q[:, :, 0].contiguous(), view.k, view.v, view.lengths, k_scale=view.k_scale, v_scale=view.v_scale,
-            scale=scale, scratch=scratch,
-        )  # fmt: skip
-        assert isinstance(o, Tensor)
-        return o[:, :, None]
+        return attend_next(q, view, scale=scale, scratch=scratch)
     if len(set(lengths)) == 1 and len(set(counts)) == 1 and counts[0] == q.shape[2]:
         return _aligned(q, *_rows(view, slice(None), lengths[0], q.dtype), scale)
     out = q.new_zeros(*q.shape[:3], view.v.shape[-1])
@@ -45,6 +40,19 @@ def attend(
             k, v = _rows(view, slice(row, row + 1), length, q.dtype)
             out[row, :, :count] = _aligned(q[row : row + 1, :, :count], k, v, scale)[0]
     return out
+
+
+def attend_next(q: Tensor, view: View, *, scale: float, scratch: Scratch | None = None) -> Tensor:
+    """Attention of one new token a row, q `[B, query_heads, 1, key_width]`, by the decode kernel alone.
+
+    Never asks the host for a length, so that it can be captured in a CUDA graph.
+    """
+    o = decode(
+        q[:, :, 0].contiguous(), view.k, view.v, view.lengths, k_scale=view.k_scale, v_scale=view.v_scale,
+        scale=scale, scratch=scratch,
+    )  # fmt: skip
+    assert isinstance(o, Tensor)
+    return o[:, :, None]
 
 
 def _has_kernel(q: Tensor, view: View, longest: int) -> bool:

@@ -1,6 +1,7 @@
 """A decoder whose checkpoint owns the shapes and whose plan owns the storage."""
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from memlessons.errors import MemlessonsError
 from memlessons.kernels import Scratch
 from memlessons.model.attention import attend, attend_all
 from memlessons.model.config import DecoderConfig
+from memlessons.model.fused import MOST_TOKENS, FusedLayer
 from memlessons.model.linear import Projection, in_eight_bits, projection
 from memlessons.model.rope import Rope, rotate
 from memlessons.plan import MemoryPlan
@@ -33,8 +35,8 @@ class Reading(NamedTuple):
     states: Tensor
 
 
-class _Layer(NamedTuple):
-    """The weights of one layer, ready to be applied."""
+class LayerWeights(NamedTuple):
+    """The weights of one layer, ready to be applied; `fused` applies them to a few tokens at once."""
 
     attn_norm: Tensor
     qkv: Projection
@@ -42,23 +44,23 @@ class _Layer(NamedTuple):
     ffn_norm: Tensor
     gate_up: Projection
     down: Projection
+    fused: FusedLayer | None
 
     @staticmethod
-    def of(weights: Mapping[str, Tensor], prefix: str) -> "_Layer":
-        found = {
-            name: projection(weights, prefix + name)
-            if weights[prefix + name].dim() == 2
-            else weights[prefix + name]
-            for name in _Layer._fields
-        }
-        return _Layer(**found)  # type: ignore[arg-type]
+    def of(weights: Mapping[str, Tensor], prefix: str, eps: float, fuses: bool) -> "LayerWeights":
+        norms = weights[prefix + "attn_norm"], weights[prefix + "ffn_norm"]
+        qkv, out, gate_up, down = (
+            projection(weights, prefix + name) for name in ("qkv", "out", "gate_up", "down")
+        )
+        fused = FusedLayer(norms[0], qkv, out, norms[1], gate_up, down, eps) if fuses else None
+        return LayerWeights(norms[0], qkv, out, norms[1], gate_up, down, fused)
 
 
 class Decoder:
     """A pre-norm decoder with RoPE, grouped-query attention and a gated feed-forward (Llama's design).
 
     Projections that read the same input are one matrix: `qkv` and `gate_up`. With `kernels` (True unless
-    it is set), a single new token attends by the kernel of `memlessons.kernels` where that is faster.
+    it is set), a few new tokens go through the kernels of `memlessons.kernels` where those are faster.
     """
 
     def __init__(self, config: DecoderConfig, plan: MemoryPlan) -> None:
@@ -69,7 +71,7 @@ class Decoder:
         self.dtype = torch.float32
         self.device = torch.device("cpu")
         self.kernels = True
-        self._scratch = Scratch()
+        self.scratch = Scratch()
 
     def load_weights(
         self,
@@ -101,9 +103,17 @@ class Decoder:
         self.weights = in_eight_bits(taken) if int8 else taken
         c = self.config
         self.rope = Rope(c.head_width, c.rope_base, c.context_tokens, self.dtype, self.device)
-        self._layers = [_Layer.of(self.weights, f"layers.{i}.") for i in range(c.layers)]
+        fuses = self.device.type == "cpu" and self.dtype == torch.float32 and find_spec("numba") is not None
+        self.layers = [
+            LayerWeights.of(self.weights, f"layers.{i}.", c.norm_eps, fuses) for i in range(c.layers)
+        ]
         self._unembed = projection(self.weights, "embed" if c.tied else "unembed")
         return self
+
+    @property
+    def scale(self) -> float:
+        """What a score q · k is multiplied with."""
+        return self.config.head_width**-0.5
 
     def new_state(self, batch: int = 1, capacity: int | None = None) -> ConversationState:
         """Empty memory as the plan says, in this decoder's dtype, for up to `capacity` tokens a row."""
@@ -124,24 +134,24 @@ class Decoder:
         starts = state.lengths
         state.reserve(counts)
         cos, sin = self.rope.at(starts, length)
-        x = self._embed(tokens)
-        for layer, (memory,) in zip(self._layers, state.layers, strict=True):
-            q, k, v = self._project(layer, x, cos, sin)
+        x = self.embed(tokens)
+        for layer, (memory,) in zip(self.layers, state.layers, strict=True):
+            q, k, v = self.project_layer(layer, x, cos, sin)
             view = memory.write(k, v, counts)
             heads = attend(
                 q,
                 view,
                 counts,
-                scale=self.config.head_width**-0.5,
+                scale=self.scale,
                 kernels=self.kernels,
-                scratch=self._scratch,
+                scratch=self.scratch,
             )
-            x = self._finish(layer, x, heads)
+            x = self.finish_layer(layer, x, heads)
         state.commit(counts)
         if last:
             ends = torch.tensor([max(count - 1, 0) for count in counts], device=x.device)
             x = x[torch.arange(batch, device=x.device), ends][:, None]
-        return self._logits(x)
+        return self.logits(x)
 
     @torch.no_grad()
     def read(self, tokens: Tensor, sees: Sees | None = None, *, last: bool = False) -> Reading:
@@ -155,15 +165,15 @@ class Decoder:
         cos, sin = self.rope.at([0], count)
         query = torch.arange(count, device=self.device)[:, None]
         key = query.T
-        x = self._embed(tokens)[None]
+        x = self.embed(tokens)[None]
         states = [x[0]]
-        for i, layer in enumerate(self._layers):
-            q, k, v = self._project(layer, x, cos, sin)
+        for i, layer in enumerate(self.layers):
+            q, k, v = self.project_layer(layer, x, cos, sin)
             mask = key <= query if sees is None else sees(i, query, key).to(torch.bool)
-            heads = attend_all(q, k, v, mask, scale=self.config.head_width**-0.5)
-            x = self._finish(layer, x, heads)
+            heads = attend_all(q, k, v, mask, scale=self.scale)
+            x = self.finish_layer(layer, x, heads)
             states.append(x[0])
-        return Reading(self._logits(x[:, -1:] if last else x)[0], torch.stack(states))
+        return Reading(self.logits(x[:, -1:] if last else x)[0], torch.stack(states))
 
     @torch.no_grad()
     def project(self, layer: int, states: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,32 +183,50 @@ class Decoder:
         q `[query_heads, T, head_width]`, k and v `[kv_heads, T, head_width]`, q and k rotated.
         """
         cos, sin = self.rope.at([first], len(states))
-        q, k, v = self._project(self._layers[layer], states[None], cos, sin)
+        q, k, v = self.project_layer(self.layers[layer], states[None], cos, sin)
         return q[0], k[0], v[0]
 
-    def _project(self, w: _Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project_layer(
+        self, w: LayerWeights, x: Tensor, cos: Tensor, sin: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, heads first: `[B, heads, T, head_width]`; queries and keys rotated."""
-        c = self.config
-        fused = w.qkv(self._norm(x, w.attn_norm))
-        heads = fused.view(*x.shape[:2], -1, c.head_width).transpose(1, 2)
-        turned = rotate(heads[:, : c.query_heads + c.kv_heads], cos, sin)
-        return turned[:, : c.query_heads], turned[:, c.query_heads :], heads[:, c.query_heads + c.kv_heads :]
+        c, turning = self.config, self.config.query_heads + self.config.kv_heads
+        if self._few(w, x):
+            assert w.fused is not None
+            cos, sin = (t.expand(len(x), -1, -1, -1).reshape(-1, c.head_width) for t in (cos, sin))
+            heads = w.fused.project(x.reshape(-1, c.hidden), cos, sin, turning)
+            heads = heads.view(*x.shape[:2], -1, c.head_width).transpose(1, 2)
+            return heads[:, : c.query_heads], heads[:, c.query_heads : turning], heads[:, turning:]
+        heads = w.qkv(self._norm(x, w.attn_norm))
+        heads = heads.view(*x.shape[:2], -1, c.head_width).transpose(1, 2)
+        turned = rotate(heads[:, :turning], cos, sin)
+        return turned[:, : c.query_heads], turned[:, c.query_heads :], heads[:, turning:]
 
-    def _finish(self, w: _Layer, x: Tensor, heads: Tensor) -> Tensor:
+    def finish_layer(self, w: LayerWeights, x: Tensor, heads: Tensor) -> Tensor:
         """What follows attention in a layer: the output projection and the feed-forward."""
-        x = x + w.out(heads.transpose(1, 2).reshape(*x.shape[:2], -1))
+        heads = heads.transpose(1, 2).reshape(*x.shape[:2], -1)
+        if self._few(w, x):
+            assert w.fused is not None
+            return w.fused.finish(x.view(-1, x.shape[-1]), heads.view(-1, heads.shape[-1])).view_as(x)
+        x = x + w.out(heads)
         gate, up = w.gate_up(self._norm(x, w.ffn_norm)).chunk(2, dim=-1)
         return x + w.down(silu(gate) * up)
+
+    def _few(self, w: LayerWeights, x: Tensor) -> bool:
+        """Whether these tokens are so few that the compiled layer is faster."""
+        return self.kernels and w.fused is not None and x.shape[0] * x.shape[1] <= MOST_TOKENS
 
     def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
         # Written out: torch's own takes several times as long for a single token on a CPU.
         length = torch.rsqrt(x.square().mean(-1, keepdim=True) + self.config.norm_eps)
         return x * length * weight
 
-    def _embed(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
+        """What the first layer is handed: a row of the table for each token, `[..., hidden]`."""
         tokens = tokens.to(self.device)
         rows, scale = self.weights["embed"][tokens], self.weights.get("embed.scale")
         return rows if scale is None else rows.to(self.dtype) * scale[tokens, None].to(self.dtype)
 
-    def _logits(self, x: Tensor) -> Tensor:
+    def logits(self, x: Tensor) -> Tensor:
+        """Scores of every word of the vocabulary, `[..., vocabulary]`, from what the last layer hands on."""
         return self._unembed(self._norm(x, self.weights["final_norm"]))

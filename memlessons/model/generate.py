@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from memlessons.cache import ConversationState
+from memlessons.model.captured import CapturedStep
 from memlessons.model.decoder import Decoder
 
 PREFILL_CHUNK = 1024
@@ -83,6 +84,7 @@ def generate(
         state = decoder.new_state(capacity=min(longest, len(tokens) + max_new_tokens))
     ends = set(stop)
     logits = prefill(decoder, tokens, state)
+    step = _stepper(decoder, state)
     for made in range(max_new_tokens):
         token = choose(logits)
         if token in ends:
@@ -90,4 +92,18 @@ def generate(
         yield token
         if made + 1 == max_new_tokens or state.lengths[0] >= state.capacity:
             return
-        logits = decoder.forward(torch.tensor([[token]]), state, last=True)[0, -1]
+        logits = step(token)
+
+
+def _stepper(decoder: Decoder, state: ConversationState) -> Callable[[int], Tensor]:
+    """A step of one row: the logits `[vocabulary]` after a token; captured where there is a GPU."""
+    captured: list[CapturedStep] = []
+
+    def step(token: int) -> Tensor:
+        if decoder.device.type != "cuda" or not decoder.kernels:
+            return decoder.forward(torch.tensor([[token]]), state, last=True)[0, -1]
+        if not captured:  # at the first step: a prompt whose answer ends at once needs none
+            captured.append(CapturedStep(decoder, state))
+        return captured[0](torch.tensor([token]))[0]
+
+    return step

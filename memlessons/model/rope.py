@@ -30,6 +30,14 @@ class Rope:
         # The first half takes minus the second, the second plus the first.
         self.sin = torch.cat((-angle.sin(), angle.sin()), dim=-1).to(dtype=dtype, device=device)
 
+    def after(self, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines `[B, 1, 1, D]` of the token that follows so many, without a look at the numbers.
+
+        Beyond `longest` the last position is taken: who may not go there must have been stopped before.
+        """
+        rows = lengths.long().clamp(max=self.longest - 1)
+        return self.cos[rows][:, None, None], self.sin[rows][:, None, None]
+
     def at(self, starts: list[int], count: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines `[B or 1, 1, count, D]` for `count` positions from each start."""
         if max(starts) + count > self.longest:

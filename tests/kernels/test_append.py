@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from memlessons.kernels import BadArgument, append_kv, decode
+from memlessons.kernels import BackendCannot, BadArgument, append_kv, decode
 
 BACKENDS = ["reference", "triton"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
+codes_only = pytest.mark.parametrize("backend", [*BACKENDS, "cpu"])
 
 
 def pools(int8: bool, DK: int = 8, DV: int = 12) -> dict[str, Any]:
@@ -32,8 +33,9 @@ def codes_by_hand(row: Tensor) -> tuple[list[int], float]:
     ], scale
 
 
-@every_backend
-@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize(
+    ("int8", "backend"), [(i, b) for i in (False, True) for b in BACKENDS] + [(True, "cpu"), (True, "auto")]
+)
 def test_each_token_goes_to_its_slot_and_nothing_else_changes(int8: bool, backend: str) -> None:
     g = torch.Generator().manual_seed(0)
     k_new, v_new = torch.randn(4, 2, 8, generator=g), torch.randn(4, 2, 12, generator=g) * 5
@@ -61,7 +63,7 @@ def test_each_token_goes_to_its_slot_and_nothing_else_changes(int8: bool, backen
         assert torch.equal(pool, untouched[name]), name
 
 
-@every_backend
+@codes_only
 def test_halves_are_rounded_to_even_and_the_largest_becomes_127(backend: str) -> None:
     row = torch.tensor([127.0, -127.0, 0.5, 1.5, 2.5, -0.5, -1.5, 63.5])
     p = pools(True)
@@ -87,7 +89,7 @@ def test_views_with_padded_pages_are_written_where_they_lie(int8: bool, backend:
         assert scales.ne(0).nonzero().tolist() == [[1, 0, 6], [1, 1, 6], [2, 0, 5], [2, 1, 5]]
 
 
-@every_backend
+@codes_only
 def test_what_was_appended_is_what_decode_reads_also_by_two_layers(backend: str) -> None:
     """One pool, two layers that read it: the scales belong to the pool."""
     g = torch.Generator().manual_seed(2)
@@ -130,7 +132,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "scales of floats": ({"k_scale": torch.ones(3, 2, 4)}, "int8 needs one, floats none"),
     "codes without scales": ({"k": torch.ones(3, 2, 4, 8, dtype=torch.int8)}, "k is torch.int8 and k_scale"),
     "last dim not dense": ({"k_new": torch.ones(2, 8, 2).mT}, "k_new: its last dim has stride 2"),
-    "unknown backend": ({"backend": "cpu"}, "backend='cpu'"),
+    "unknown backend": ({"backend": "cuda"}, "backend='cuda'"),
 }
 
 
@@ -141,3 +143,16 @@ def test_a_bad_argument_is_named_and_nothing_is_written(changes: dict[str, Any],
     with pytest.raises(BadArgument, match=message):
         append_kv(**given)
     assert all(torch.equal(p[name], pool) for name, pool in pools(False).items())
+
+
+def test_the_loop_of_the_cpu_says_what_it_cannot_write_before_anything_is_written() -> None:
+    p = pools(True)
+    tokens = torch.ones(2, 2, 8)
+    for k_new, k, k_scale in (
+        (tokens.double(), p["k"], p["k_scale"]), (tokens, p["k"][:, :, :3], p["k_scale"][:, :, :3]),
+    ):  # fmt: skip
+        with pytest.raises(BackendCannot, match="codes from float32 into memory in C order"):
+            append_kv(k_new, None, k, None, slots, k_scale=k_scale, backend="cpu")
+    with pytest.raises(BackendCannot, match="backend='reference' does"):
+        append_kv(**new, k=pools(False)["k"], v=pools(False)["v"], slots=slots, backend="cpu")
+    assert all(torch.equal(p[name], pool) for name, pool in pools(True).items())

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from memlessons.plan import INT8
 from memlessons.quality import ledger_tokens, page_of, perplexity
 from memlessons.quality.text import NoSuchPage
 from tests.model import small
@@ -37,6 +38,21 @@ def test_a_model_that_knows_nothing_is_undecided_between_all_tokens() -> None:
 def test_what_may_be_seen_changes_perplexity() -> None:
     d = small.decoder(small.config())
     assert perplexity(d, TOKENS, lambda layer, q, k: q == k).value != perplexity(d, TOKENS).value
+
+
+def test_remembered_is_what_the_memory_of_the_plan_gives() -> None:
+    plain = small.decoder(small.config())
+    assert perplexity(plain, TOKENS, remembered=True).nats == pytest.approx(perplexity(plain, TOKENS).nats)
+    int8 = small.decoder(small.config(), small.plan().with_format(INT8))
+    assert perplexity(int8, TOKENS).nats == perplexity(plain, TOKENS).nats
+    state, surprise = int8.new_state(capacity=len(TOKENS)), 0.0
+    for token, following in zip(TOKENS[:-1], TOKENS[1:], strict=True):
+        logits = int8.forward(token[None, None], state)[0, 0]
+        surprise -= float(torch.log_softmax(logits, -1)[following]) / (len(TOKENS) - 1)
+    assert perplexity(int8, TOKENS, remembered=True).nats == pytest.approx(surprise, rel=1e-6)
+    assert surprise != pytest.approx(perplexity(plain, TOKENS).nats, rel=1e-9)
+    with pytest.raises(ValueError, match="exclude each other"):
+        perplexity(int8, TOKENS, lambda layer, q, k: k <= q, remembered=True)
 
 
 @pytest.mark.parametrize("tokens", [torch.tensor([1]), torch.tensor([[1, 2, 3]])])
