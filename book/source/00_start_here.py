@@ -251,7 +251,7 @@ show(triangle(here))
 from memlessons.model.load import load
 from memlessons.units import count_text
 
-model = load("smollm2")
+model = load("smollm2", kernels=False)  # with torch's own operations; chapter 03 has faster ones
 say(f"```\n{model.plan.explain(1000)}\n```")
 per_token = model.plan.slope(1000)  # what the next token adds, at this length
 say(

@@ -41,7 +41,7 @@ from memlessons.measure import interleaved, machine
 from memlessons.model.load import load
 from memlessons.places import pace
 
-model = load("smollm2")
+model = load("smollm2", kernels=False)  # as in chapter 00: with torch's own operations
 c, rounds = model.config, 7 if pace() == "full" else 2
 page = torch.randint(0, c.vocabulary, (1, 256), generator=torch.Generator().manual_seed(0))
 state = model.decoder.new_state(capacity=256)

@@ -195,7 +195,7 @@ claim(
 from memlessons.model.load import load
 from memlessons.quality import ledger_tokens, perplexity, pool_heads
 
-model = load("smollm2")
+model = load("smollm2", kernels=False)
 page = ledger_tokens(model.tokenizer)
 score = {"three memories, as trained": perplexity(model, page)}
 say(f"As trained, the model is undecided between **{score['three memories, as trained'].value:.1f}** tokens.")
@@ -488,14 +488,19 @@ check(o[:group].cpu())
 # The package has the same kernel, for any number of heads and sequences, with the last step, the merge,
 # as a second kernel. It has it three times under one call, `decode`: as a reference in float64, in
 # Triton, and as a *twin* for the CPU, compiled by Numba ([Lam et al. 2015](#Sources)). Here is the Triton
-# kernel, unabridged. Most of its head is strides and options; look for `m`, `l` and `acc`, and you will
-# find your own lines. (It counts in powers of two instead of $e$, which chips are faster at.)
+# kernel, unabridged, and before it the function in which all Triton kernels of this book do step 3. (They
+# count in powers of two instead of $e$, which chips are faster at.)
+#
+# Most of the kernel's head is strides and options, and it reads forms of memory that come in later
+# chapters: windows, a latent without V, eight bits, pages. Pass over what stands behind `if WINDOW`, `if
+# DR`, `if QUANT` and `PAGES`; look for `m`, `l` and `acc`, and you will find your own lines.
 
 # %% id="03-package"
 from memlessons.show import show_source
 
 here = decode(Q[None], K[None, None], V[None, None], lengths)[0]  # Triton on a GPU, the twin on a CPU
 check(here)
+show_source("memlessons.kernels.tiles.renew")
 show_source("memlessons.kernels.split.split_kernel")
 
 # %% [markdown] id="03-empty-open"
@@ -585,6 +590,71 @@ claim(
 from memlessons.show.records import kernel_rows
 
 table(kernel_rows())
+
+# %% [markdown] id="03-model-open"
+# ## Into the model
+#
+# Until here SmolLM2 ran on torch's own operations. Now we let it use what we have built. `decoder.kernels`
+# hands each new token to `decode`, where a kernel is the faster way. On a GPU, a step is also captured, and
+# from then on started as one (a *CUDA graph*). On a CPU, everything of a layer but its attention goes
+# through two compiled calls in place of two dozen: in a small model, starting an operation often takes
+# longer than the operation. Does it pay? Here is one step at a short and at a long context.
+
+# %% id="03-model"
+from memlessons.cost import decode_bound
+from memlessons.measure import machine
+from memlessons.model.captured import CapturedStep
+
+model.decoder.kernels = True
+
+
+def step_at(context, kernels):
+    """One decode step behind `context` tokens, whose keys and values are arbitrary."""
+    c, state = model.config, model.decoder.new_state(capacity=context + 1)
+    names = [f"{layer}.0.{part}" for layer in range(c.layers) for part in "kv"]
+    state.load(0, range(context), {n: torch.rand(c.kv_heads, context, c.head_width) for n in names})
+    captured = CapturedStep(model.decoder, state) if kernels and model.decoder.device.type == "cuda" else None
+
+    def step():
+        model.decoder.kernels = kernels
+        if captured:
+            captured(torch.tensor([5]))
+        else:
+            model.decoder.forward(torch.tensor([[5]]), state)
+        state.truncate([context])
+
+    return step
+
+
+ways = {"torch's operations": False, "our kernels": True}
+contexts = (128, 4096) if pace() == "full" else (128, 1024)
+runs = {f"{way} {n}": step_at(n, kernels) for way, kernels in ways.items() for n in contexts}
+steps = {name: t.seconds for name, t in interleaved(runs, rounds=5 if pace() == "full" else 3).items()}
+rows = []
+for n in contexts:
+    row = {"context": f"{n:,}"} | {way: seconds_text(steps[f"{way} {n}"]) for way in ways}
+    row["least time, by bytes"] = seconds_text(
+        decode_bound(model.plan, model.weights, n, machine().accelerator()).seconds
+    )
+    rows.append(row)
+table(rows)
+short, long = (steps[f"torch's operations {n}"] / steps[f"our kernels {n}"] for n in contexts)
+before, after = (steps[f"{way} {contexts[1]}"] - steps[f"{way} {contexts[0]}"] for way in ways)
+claim(
+    long > 1.05,
+    then=f"At {contexts[1]:,} tokens a step takes {1 / long:.0%} of its former time, at {contexts[0]} "
+    f"{1 / short:.0%}. What was "
+    "never in the bytes is what got less: calls, and scores written down. The weights are still read, all of "
+    "them, for each token; chapter 06 makes them fewer bytes.",
+    otherwise=f"In this run our kernels took {1 / long:.0%} of the time at {contexts[1]:,} tokens, and "
+    f"{1 / short:.0%} at {contexts[0]}: what a step waits for here, the weights, they read no faster.",
+)
+claim(
+    0 < after < 0.9 * before,
+    then=f"What the {contexts[1] - contexts[0]:,} tokens between the two cost at each step became "
+    f"{before / after:.1f} times less, by reading each key and value once.",
+    otherwise="What the tokens between the two contexts cost did not get less by a clear amount in this run.",
+)
 
 # %% [markdown] id="03-exercises"
 # ## Exercises

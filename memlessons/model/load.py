@@ -64,11 +64,13 @@ def load(
     device: torch.device | str = "cpu",
     plan: MemoryPlan | None = None,
     int8_weights: bool = False,
+    kernels: bool = True,
 ) -> LanguageModel:
     """Load a model of the catalogue, or a GGUF file by its path.
 
     `plan` says what the layers remember; without one, keys and values of every token in `dtype`. With
-    `int8_weights`, matrices are kept in eight bits, with a scale for each row. The
+    `int8_weights`, matrices are kept in eight bits, with a scale for each row. Without `kernels`, all is done
+    by torch's own operations. The
     first time takes seconds, since quantised weights are expanded and kept; then they are mapped. Raises
     ModelNotFetched (which says how to get it) and the other errors of `memlessons.model.fetch`.
     """
@@ -86,6 +88,7 @@ def load(
         )
     plan = plan_of(read.config, dtype) if plan is None else plan
     decoder = Decoder(read.config, plan)
+    decoder.kernels = kernels
     decoder.load_weights(read.weights, dtype=dtype, device=device, int8=int8_weights)
     has_template = "tokenizer.chat_template" in read.metadata
     return LanguageModel(

@@ -33,6 +33,10 @@ def pool_heads(
         raise CannotPool(f"kv_heads={kv_heads!r}: must divide the {c.kv_heads} heads of {model.name}")
     if not (keys or values):
         raise CannotPool("keys=False, values=False: choose at least one of them to pool")
+    if "embed.scale" in model.decoder.weights:
+        raise CannotPool(
+            f"{model.name} keeps its weights in eight bits: pool it before, load it without int8_weights"
+        )
     stored = kv_heads if keys and values else c.kv_heads
     weights = dict(model.decoder.weights)
     for i in range(c.layers):
@@ -41,6 +45,7 @@ def pool_heads(
     config = replace(c, kv_heads=stored)
     plan = model.plan.with_kv_heads(stored)
     decoder = Decoder(config, plan).load_weights(weights, model.decoder.dtype, model.decoder.device)
+    decoder.kernels = model.decoder.kernels
     fewer = 2 * (c.kv_heads - stored) * c.head_width * c.hidden * c.layers
     have = model.weights
     sizes = replace(

@@ -52,6 +52,36 @@ def test_a_row_that_lies_beyond_two_to_the_31_is_read_where_it_lies(
     assert done.stdout.strip() == "same", done.stderr[-2000:]
 
 
+PAGED = """
+import os
+os.environ["TRITON_INTERPRET"] = "1"
+import torch
+from memlessons.kernels import append_kv, decode
+
+P, HKV, PG, D = 140_000, 8, 16, 128
+g = torch.Generator().manual_seed(0)
+pool, scales = torch.empty(P, HKV, PG, D, dtype=torch.int8), torch.empty(P, HKV, PG)
+assert pool.numel() > 2**31
+table = torch.tensor([[P - 1, 3, 131_072], [0, P - 2, 5]], dtype=torch.int32)
+new = torch.randn(2 * 3 * PG, HKV, D, generator=g)
+slots = (table.long()[:, :, None] * PG + torch.arange(PG)).flatten()
+append_kv(new, None, pool, None, slots, k_scale=scales, backend={backend!r})
+q, lengths = torch.randn(2, HKV, D, generator=g), torch.tensor([40, 33], dtype=torch.int32)
+o = decode(q, pool, pool, lengths, table=table, k_scale=scales, v_scale=scales, backend={backend!r}, splits=2)
+near = new.view(2, 3 * PG, HKV, D).transpose(1, 2).contiguous()
+truth = decode(q, near, near, lengths, backend="reference")
+assert (o - truth).norm() < 0.02 * truth.norm(), (o, truth)
+print("same")
+"""
+
+
+@pytest.mark.parametrize("backend", ["triton", "cpu", "reference"])
+def test_pages_beyond_two_to_the_31_elements_are_written_and_read_where_they_lie(backend: str) -> None:
+    code = PAGED.format(backend=backend)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "same", done.stderr[-2000:]
+
+
 def test_more_heads_than_a_second_grid_dimension_has_are_launched_in_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
