@@ -3,6 +3,8 @@
 new [N, HKV, D] ──► max |x| ──► scale = max / 127 ──► codes = x / scale, half to even ──► pool
 """
 
+from typing import Any
+
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -40,11 +42,25 @@ def append_kernel(
         tl.store(at, x.to(pool.dtype.element_ty), mask=(d < D) & goes)
 
 
-def append_one(new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None) -> None:
-    """Launch it; the arguments were checked."""
+def append_arguments(
+    new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None
+) -> tuple[list[object], dict[str, Any]]:
+    """Arguments of `append_kernel` in order, and the options of its launch."""
     P, HKV, PG, D = pool.shape
     strides = (0, 0, 0) if scale is None else scale.stride()
-    append_kernel[(new.shape[0] * HKV,)](
-        new, pool, slots, scale, *new.stride()[:2], *pool.stride()[:3], *strides,
-        HKV, P * PG, SMALLEST, PG=PG, D=D, BLOCK_D=power_of_two(D), QUANT=scale is not None, num_warps=1,
-    )  # fmt: skip
+    arguments: list[object] = [
+        new, pool, slots, scale, *new.stride()[:2], *pool.stride()[:3], *strides, HKV, P * PG, SMALLEST
+    ]  # fmt: skip
+    return arguments, {
+        "PG": PG,
+        "D": D,
+        "BLOCK_D": power_of_two(D),
+        "QUANT": scale is not None,
+        "num_warps": 1,
+    }
+
+
+def append_one(new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None) -> None:
+    """Launch it; the arguments were checked."""
+    arguments, options = append_arguments(new, pool, slots, scale)
+    append_kernel[(new.shape[0] * pool.shape[1],)](*arguments, **options)

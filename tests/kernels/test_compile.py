@@ -68,6 +68,43 @@ def test_each_way_not_to_fit_is_a_problem_of_its_own_and_the_estimate_is_close()
     assert "4 copies of K and V narrower than 8 bytes" in codes
 
 
+OTHERS = """
+import torch
+from triton.backends.compiler import GPUTarget
+from memlessons.kernels.append_triton import append_arguments, append_kernel
+from memlessons.kernels.arguments import checked
+from memlessons.kernels.launch import merge_arguments
+from memlessons.kernels.merge import merge_kernel
+from memlessons.kernels.offline import _registers, compile_call
+
+q, latent = torch.empty(2, 16, 576).half(), torch.empty(2, 1, 64, 576).half()
+p = checked(q, latent, None, torch.zeros(2, dtype=torch.int32), value_width=512, scale=0.1,
+            sink_logits=torch.zeros(16))
+outputs = (
+    torch.empty(2, 16, 8, 512), torch.empty(2, 16, 8), torch.empty(2, 16, 512).half(), torch.empty(2, 16),
+)
+new, slots, scales = torch.empty(4, 8, 128).half(), torch.zeros(4, dtype=torch.int64), torch.empty(9, 8, 64)
+calls = [(merge_kernel, merge_arguments(p, 8, outputs))]
+pool = torch.empty(9, 8, 64, 128)
+for pool, scale in ((pool.half(), None), (pool.to(torch.int8), scales)):
+    calls.append((append_kernel, append_arguments(new, pool, slots, scale)))
+for arch in {archs}:
+    target = GPUTarget("cuda", arch, 32) if isinstance(arch, int) else GPUTarget("hip", arch, 64)
+    for kernel, (arguments, options) in calls:
+        done = compile_call(kernel, arguments, options, target)
+        registers, stack = _registers(done)
+        assert registers and not stack, (arch, kernel, registers, stack)
+        assert done.metadata.shared <= 65536
+        print(arch, registers)
+"""
+
+
+def test_merging_and_appending_fit_every_chip_and_spill_nothing() -> None:
+    done = without_interpreter("-c", OTHERS.format(archs=[75, 80, 90, "gfx942"]))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(done.stdout.splitlines()) == 12
+
+
 SPECIALISED = """
 import torch
 from triton.backends.compiler import GPUTarget
