@@ -13,7 +13,7 @@ RACES = {
         "decode steps and prefill of SmolLM2 against a peer and a bare stream",
     ),
     "kernels": (
-        "memlessons.bench.kernels",
+        "memlessons.bench.kernels.command",
         "decode attention against its ceiling, torch, and its own targets",
     ),
     "size": ("memlessons.bench.size", "how long `memlessons size` takes, as whole processes"),
