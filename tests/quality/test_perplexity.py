@@ -1,5 +1,6 @@
 """Perplexity against its definition, and the texts it is measured on."""
 
+import itertools
 import math
 
 import pytest
@@ -46,7 +47,7 @@ def test_remembered_is_what_the_memory_of_the_plan_gives() -> None:
     int8 = small.decoder(small.config(), small.plan().with_format(INT8))
     assert perplexity(int8, TOKENS).nats == perplexity(plain, TOKENS).nats
     state, surprise = int8.new_state(capacity=len(TOKENS)), 0.0
-    for token, following in zip(TOKENS[:-1], TOKENS[1:], strict=True):
+    for token, following in itertools.pairwise(TOKENS):
         logits = int8.forward(token[None, None], state)[0, 0]
         surprise -= float(torch.log_softmax(logits, -1)[following]) / (len(TOKENS) - 1)
     assert perplexity(int8, TOKENS, remembered=True).nats == pytest.approx(surprise, rel=1e-6)
