@@ -25,6 +25,9 @@ COMMANDS = {
     "doctor": Command("memlessons.doctor", "check this machine, and say how to mend what is wrong"),
     "fetch": Command("memlessons.model.fetch", "download a model once, and check it"),
     "size": Command("memlessons.sizing.command", "what a model's memory takes, what fits, and how fast"),
+    "measure": Command(
+        "memlessons.device", "this device's roofs, and where decode attention stands under them"
+    ),
     "start": Command("memlessons.coursework.start", "copy a clean chapter into work/"),
     "check": Command("memlessons.coursework.check_command", "check your answers to a chapter's exercises"),
     "progress": Command("memlessons.coursework.progress", "which exercises are done, tried and open"),

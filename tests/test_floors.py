@@ -25,7 +25,7 @@ FLOORS = (
     {"quality"},
     {"bench", "turns"},
     {"doctor", "show"},
-    {"cli", "coursework"},
+    {"cli", "coursework", "device"},
     {"book", "__main__"},
 )
 FLOOR_OF = {part: height for height, parts in enumerate(FLOORS) for part in parts}
