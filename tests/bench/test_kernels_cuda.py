@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from memlessons.bench import kernel_cuda
+from memlessons.bench.kernels import cuda
 
 
 class Played:
@@ -76,12 +76,12 @@ class Played:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Played:
     made = Played(getattr(request, "param", True))
-    monkeypatch.setattr(kernel_cuda.torch, "cuda", made)
+    monkeypatch.setattr(cuda.torch, "cuda", made)
     return made
 
 
 def test_a_pass_is_warmed_up_then_captured_and_its_replays_are_timed(played: Played) -> None:
-    device = kernel_cuda.Cuda()
+    device = cuda.Cuda()
     ready = device.ready(played.one_pass)
     assert ready.graph and [x for x in played.log if x != "wait"] == ["pass"] * 3 + ["captured"]
     assert device.times(ready) == pytest.approx([0.002] * device.replays)  # the first is not counted
@@ -90,7 +90,7 @@ def test_a_pass_is_warmed_up_then_captured_and_its_replays_are_timed(played: Pla
 
 @pytest.mark.parametrize("played", [False], indirect=True)
 def test_where_a_capture_fails_the_calls_themselves_are_timed_and_it_is_said(played: Played) -> None:
-    device = kernel_cuda.Cuda()
+    device = cuda.Cuda()
     ready = device.ready(played.one_pass)
     assert not ready.graph and "stream set back" in played.log
     assert device.times(ready) == pytest.approx([0.002] * device.replays)
@@ -98,7 +98,7 @@ def test_where_a_capture_fails_the_calls_themselves_are_timed_and_it_is_said(pla
 
 
 def test_the_device_is_described_and_a_missing_nvidia_smi_is_no_failure(played, monkeypatch) -> None:
-    device = kernel_cuda.Cuda()
+    device = cuda.Cuda()
     assert device.facts()["arch"] == "sm_90" and device.cache_bytes == 50 * 2**20 and device.has_bfloat16
     asked: list[list[str]] = []
 
@@ -106,14 +106,14 @@ def test_the_device_is_described_and_a_missing_nvidia_smi_is_no_failure(played, 
         asked.append(command)
         return SimpleNamespace(returncode=len(asked) % 2, stdout="clocks\n1980 MHz\n")
 
-    monkeypatch.setattr(kernel_cuda.subprocess, "run", run)
+    monkeypatch.setattr(cuda.subprocess, "run", run)
     assert device.clocks() == "clocks\n1980 MHz"  # not by its id, but then without
     assert asked[0][-1] == "--id=GPU-u" and len(asked) == 2
 
     def absent(command: list[str], **options: Any) -> Any:
         raise FileNotFoundError(command[0])
 
-    monkeypatch.setattr(kernel_cuda.subprocess, "run", absent)
+    monkeypatch.setattr(cuda.subprocess, "run", absent)
     assert device.clocks() is None
 
 

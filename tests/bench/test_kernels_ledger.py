@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memlessons.bench import kernel_ledger
-from memlessons.bench.kernel_ledger import AnotherDevice, Ledger, file_name
+from memlessons.bench.kernels import ledger as ledgers
+from memlessons.bench.kernels.ledger import AnotherDevice, Ledger, file_name
 from memlessons.measure import Record, Value
 from memlessons.measure.files import CorruptFile
 
@@ -84,7 +84,7 @@ def test_values_of_other_code_or_versions_are_measured_again_but_stay_until_then
 
 def test_changed_sources_are_other_code_whatever_the_commit_says(tmp_path: Path, monkeypatch) -> None:
     ledger(tmp_path).put("a", {"a ours": ONE}, {})
-    monkeypatch.setattr(kernel_ledger, "sources_digest", lambda: "another")
+    monkeypatch.setattr(ledgers, "sources_digest", lambda: "another")
     assert ledger(tmp_path).todo() == ["a", "b"]
 
 

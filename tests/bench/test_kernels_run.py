@@ -8,21 +8,29 @@ from typing import Any
 import pytest
 import torch
 
-from memlessons.bench import kernel_contenders, kernel_shapes, kernels
-from memlessons.bench.kernel_bench import Bench
-from memlessons.bench.kernel_budget import Budget, OutOfTime
-from memlessons.bench.kernel_check import WrongKernel, check, check_reference
-from memlessons.bench.kernel_device import Ready, Rehearsal
-from memlessons.bench.kernel_gpu import Job, jobs
-from memlessons.bench.kernel_ledger import Ledger
-from memlessons.bench.kernel_race import Contender, Times, race
-from memlessons.bench.kernel_results import kept, lines
-from memlessons.bench.kernel_shapes import LARGE, Shape
+from memlessons.bench.kernels import contenders, inputs
+from memlessons.bench.kernels.bench import Bench
+from memlessons.bench.kernels.budget import Budget, OutOfTime
+from memlessons.bench.kernels.check import WrongKernel, check, check_reference
+from memlessons.bench.kernels.command import BUDGET_SECONDS
+from memlessons.bench.kernels.device import Ready, Rehearsal
+from memlessons.bench.kernels.go import go
+from memlessons.bench.kernels.jobs import Job, jobs
+from memlessons.bench.kernels.ledger import Ledger
+from memlessons.bench.kernels.race import Contender, Times, race
+from memlessons.bench.kernels.results import kept, lines
+from memlessons.bench.kernels.shapes import Shape
+from memlessons.bench.kernels.targets import GPU
+from memlessons.bench.kernels.truth import truth_of
+from memlessons.kernels.arguments import checked
 from memlessons.kernels.cases import Case, cases
+from memlessons.kernels.reference import decode_reference
 from memlessons.measure import Value
 
 CARD = {"device": "a card", "driver": None, "commit": "abc", "versions": {}}
 CPU = torch.device("cpu")
+CHECKING_SECONDS = 90.0
+"""Compiling and checking all cases on a GPU, at most."""
 
 
 def bench(folder: Path, todo: list[Job], seconds: float = 100.0) -> Bench:
@@ -49,13 +57,24 @@ def failing(error: BaseException) -> Callable[[Bench], None]:
 def test_the_ceilings_come_first_and_what_may_fail_comes_late() -> None:
     names = [one.name for one in jobs()]
     assert names[0] == "ceilings" and len(set(names)) == len(names)
-    assert names.index("gqa B32 T4096") < names.index("splits") < names.index("gqa B1 T32768, flex")
+    assert names.index("gqa B32 T4096") < names.index("int8 B32 T4096") < names.index("splits")
+    assert names.index("splits") < names.index("gqa B1 T32768, flex")
+
+
+def test_all_of_it_fits_into_the_budget_but_what_may_be_left_out() -> None:
+    needed = sum(one.seconds for one in jobs() if not one.optional)
+    assert needed + CHECKING_SECONDS <= BUDGET_SECONDS <= 360
+
+
+def test_every_target_that_can_be_measured_has_a_job() -> None:
+    names = {one.name for one in jobs()}
+    assert {target.job for target in GPU if not target.missing} <= names
 
 
 def test_what_does_not_fit_is_left_out_and_what_fits_behind_it_is_done(tmp_path: Path) -> None:
     todo = [job("long", seconds=1000.0), job("short")]
     b = bench(tmp_path, todo)
-    assert kernels.go(b, todo) == 0
+    assert go(b, todo) == 0
     assert b.ledger.facts["done"] == ["short"] and "about 1000 s" in b.ledger.facts["left_out"]["long"]
 
 
@@ -63,7 +82,7 @@ def test_a_failed_job_is_named_and_the_others_go_on(tmp_path: Path, capsys) -> N
     todo = [job("bad", failing(ValueError("no\nway"))), job("maybe", failing(KeyError("x")), optional=True)]
     todo += [job("big", failing(MemoryError("needs 9 GiB"))), job("good")]
     b = bench(tmp_path, todo)
-    assert kernels.go(b, todo) == 1
+    assert go(b, todo) == 1
     assert b.ledger.facts["failed"] == {"bad": "ValueError: no"}
     assert b.ledger.facts["left_out"] == {"maybe": "KeyError: 'x'", "big": "needs 9 GiB"}
     assert b.ledger.facts["done"] == ["good"] and "failed: ValueError: no" in capsys.readouterr().out
@@ -73,7 +92,7 @@ def test_a_device_that_does_not_go_on_ends_the_race(tmp_path: Path, monkeypatch)
     todo = [job("bad", failing(RuntimeError("illegal address"))), job("good")]
     b = bench(tmp_path, todo)
     monkeypatch.setattr(Rehearsal, "wait", lambda self: failing(RuntimeError("illegal address"))(b))
-    assert kernels.go(b, todo) == 1
+    assert go(b, todo) == 1
     assert b.ledger.facts["left_out"] == {"good": "not reached"}
 
 
@@ -81,14 +100,14 @@ def test_a_wrong_kernel_ends_the_race_by_its_name(tmp_path: Path) -> None:
     todo = [job("bad", failing(WrongKernel("case 'x'"))), job("good")]
     b = bench(tmp_path, todo)
     with pytest.raises(WrongKernel):
-        kernels.go(b, todo)
+        go(b, todo)
     assert b.ledger.facts["failed"] == {"bad": "case 'x'"} and b.ledger.values == {}
 
 
 def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     todo = [job("first"), job("second", failing(KeyboardInterrupt())), job("third")]
     b = bench(tmp_path, todo)
-    assert kernels.go(b, todo) == 130
+    assert go(b, todo) == 130
     again = bench(tmp_path, todo)
     assert set(again.ledger.values) == {"first ours"} and again.ledger.todo() == ["second", "third"]
 
@@ -103,7 +122,7 @@ def test_the_alarm_ends_what_overruns_the_deadline(tmp_path: Path) -> None:
     todo = [job("slow", sleeps, seconds=-5.0), job("next")]
     b = bench(tmp_path, todo, seconds=0.2)
     began = time.monotonic()
-    assert kernels.go(b, todo) == 0
+    assert go(b, todo) == 0
     assert time.monotonic() - began < 30
     assert b.ledger.facts["left_out"]["slow"] == "out of time" and "next" in b.ledger.facts["left_out"]
     with pytest.raises(OutOfTime), Budget(-1).alarm():
@@ -159,23 +178,8 @@ def test_without_a_ceiling_there_is_no_fraction() -> None:
     assert list(values) == ["row ours"] and refused == {}
 
 
-def test_a_pool_drives_its_sets_out_of_the_cache_or_is_one_set() -> None:
-    assert kernel_shapes.sets_needed(1000, 200) == 1
-    assert kernel_shapes.sets_needed(999, 200) == 2
-    assert kernel_shapes.sets_needed(1, 10**9, most=64) == 64
-    a, b = kernel_shapes.pool(Shape("x", 2, 4, 2, 8, 16), 2, torch.float16, CPU, 0)
-    assert not torch.equal(a.k, b.k) and bool(a.k.any()) and a.lengths.tolist() == [8, 8]
-
-
-def test_bytes_are_counted_once_for_every_number_that_must_move() -> None:
-    one = Shape("x", B=2, HQ=8, HKV=2, T=5, D=16)
-    (i,) = kernel_shapes.pool(one, 1, torch.bfloat16, CPU, 0)
-    assert one.bytes_moved(2) == sum(t.numel() * t.element_size() for t in (i.q, i.k, i.v, i.out))
-    assert LARGE.kv_bytes(2) == 512 * 2**20
-
-
 def test_a_wrong_backend_is_named_by_its_case(monkeypatch) -> None:
-    from memlessons.bench import kernel_check
+    from memlessons.bench.kernels import check as kernel_check
 
     case = Case("full rows", lengths=(64, 64))
     assert check("triton", [torch.float32], CPU, [case])["float32"]["cases"] == 1
@@ -189,7 +193,7 @@ def test_a_wrong_backend_is_named_by_its_case(monkeypatch) -> None:
 
 
 def test_warming_up_never_waits_longer_than_it_may_and_leaves_no_process(monkeypatch) -> None:
-    from memlessons.bench import kernel_check
+    from memlessons.bench.kernels import check as kernel_check
 
     started: list[Any] = []
     real = kernel_check.subprocess.Popen
@@ -203,7 +207,7 @@ def test_warming_up_never_waits_longer_than_it_may_and_leaves_no_process(monkeyp
 
 
 def test_a_warming_process_takes_its_share_of_the_cases(monkeypatch) -> None:
-    from memlessons.bench import kernel_warm
+    from memlessons.bench.kernels import warm as kernel_warm
 
     seen: list[tuple[str, int]] = []
     monkeypatch.setattr(
@@ -230,8 +234,18 @@ def test_the_reference_agrees_with_torch_where_torch_can() -> None:
     assert check_reference() > 20
 
 
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_the_truth_of_large_shapes_is_that_of_the_reference(case: Case) -> None:
+    q, k, v, lengths, options = case.inputs(torch.float32)
+    calling = {name: x for name, x in options.items() if name not in ("splits", "deterministic")}
+    right, _ = decode_reference(checked(q, k, v, lengths, **calling))
+    found = truth_of(inputs.Inputs(q, k, v, lengths, q, calling))
+    assert torch.equal(found.isfinite(), right.isfinite())
+    assert float((found - right).norm()) <= 1e-11 * float(right.norm())
+
+
 def test_a_contender_that_leaves_numbers_out_is_found() -> None:
-    (one,) = kernel_shapes.pool(Shape("x", 1, 4, 2, 40, 16), 1, torch.float32, CPU, 0)
-    ours = kernel_contenders.ours(Shape("x", 1, 4, 2, 40, 16), [one], splits=2)
-    assert kernel_contenders.error_of(ours, one) < 1e-6 and ours.facts == {"splits": 2}
-    assert kernel_contenders.error_of(Contender("lazy", [lambda: one.out]), one) == float("inf")
+    (one,) = inputs.pool(Shape("x", 1, 4, 2, 40, 16), 1, torch.float32, CPU, 0)
+    ours = contenders.ours(Shape("x", 1, 4, 2, 40, 16), [one], splits=2)
+    assert contenders.error_of(ours, one) < 1e-6 and ours.facts == {"splits": 2}
+    assert contenders.error_of(Contender("lazy", [lambda: one.out]), one) == float("inf")
