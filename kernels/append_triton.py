@@ -11,15 +11,17 @@ from torch import Tensor
 
 from memlessons.kernels.append import SMALLEST
 from memlessons.kernels.choose import power_of_two
+from memlessons.kernels.launched import on_device
 
 # Adding and taking away 1.5 * 2 ** 23 leaves a float32 no room for a fraction: it is rounded half to even.
 ROUNDER = tl.constexpr(12582912.0)
 
 
-@triton.jit(do_not_specialize=["HKV", "most"])
+# A contiguous memory is one page a row: as a constant, PG would compile a kernel for each capacity.
+@triton.jit(do_not_specialize=["HKV", "most", "PG"])
 def append_kernel(
     new, pool, slots, scale, new_n: tl.int64, new_h: tl.int64, pool_p: tl.int64, pool_h: tl.int64,
-    pool_t: tl.int64, s_p: tl.int64, s_h: tl.int64, s_t: tl.int64, HKV, most, SMALLEST, PG: tl.constexpr,
+    pool_t: tl.int64, s_p: tl.int64, s_h: tl.int64, s_t: tl.int64, HKV, most, PG, SMALLEST,
     D: tl.constexpr, BLOCK_D: tl.constexpr, QUANT: tl.constexpr,
 ):  # fmt: skip
     """Strides are those of `new [N, HKV, D]`, `pool [P, HKV, PG, D]` and `scale [P, HKV, PG]`."""
@@ -49,18 +51,14 @@ def append_arguments(
     P, HKV, PG, D = pool.shape
     strides = (0, 0, 0) if scale is None else scale.stride()
     arguments: list[object] = [
-        new, pool, slots, scale, *new.stride()[:2], *pool.stride()[:3], *strides, HKV, P * PG, SMALLEST
+        new, pool, slots.contiguous(), scale, *new.stride()[:2], *pool.stride()[:3], *strides, HKV, P * PG,
+        PG, SMALLEST,
     ]  # fmt: skip
-    return arguments, {
-        "PG": PG,
-        "D": D,
-        "BLOCK_D": power_of_two(D),
-        "QUANT": scale is not None,
-        "num_warps": 1,
-    }
+    return arguments, {"D": D, "BLOCK_D": power_of_two(D), "QUANT": scale is not None, "num_warps": 1}
 
 
 def append_one(new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None) -> None:
     """Launch it; the arguments were checked."""
     arguments, options = append_arguments(new, pool, slots, scale)
-    append_kernel[(new.shape[0] * pool.shape[1],)](*arguments, **options)
+    with on_device(pool.device):
+        append_kernel[(new.shape[0] * pool.shape[1],)](*arguments, **options)

@@ -37,6 +37,7 @@ class Case:
     int8: bool = False
     latent: bool = False
     sinks: tuple[float, ...] = ()  # sink logits, repeated over the heads
+    dominant: tuple[float, float] | None = None  # the lead of a first token that all look at; size of values
     options: dict[str, Any] = field(default_factory=dict)
 
     def inputs(self, dtype: torch.dtype, device: str | torch.device = "cpu", seed: int = 0) -> Inputs:
@@ -50,6 +51,11 @@ class Case:
             options |= {"value_width": DV, "scale": options.get("scale", 0.2)}
         else:
             memories["v"] = torch.randn(B, self.HKV, self.T, DV, generator=g)
+        if self.dominant:
+            lead, size = self.dominant
+            q[...], memories["k"][:, :, 0] = q / 8, 0.0
+            q[..., 0], memories["k"][:, :, 0, 0] = 1.0, lead * self.DK**0.5
+            memories["v"] *= size
         n = torch.arange(self.T)
         L = torch.tensor(self.lengths)[:, None]
         seen = (n < L) & ((n >= L - options.get("window", self.T)) | (n < options.get("sink_tokens", 0)))
@@ -184,6 +190,8 @@ def _codes_and_latents() -> list[Case]:
         Case("int8", lengths=(50, 64, 0), int8=True, options={"splits": 2}),
         Case("int8, K wider than V", DK=48, DV=32, lengths=(33,), int8=True),
         Case("int8, multi-head", HQ=4, HKV=4, lengths=(41, 9), int8=True, options={"splits": 2}),
+        Case("int8, one token leads", lengths=(64, 40), int8=True, dominant=(10.0, 0.05),
+             options={"splits": 2}),
         Case("int8, 12 heads share one", HQ=12, HKV=1, lengths=(37,), int8=True),
         Case("int8 in pages of 16", lengths=(50, 20), int8=True, page=16, options={"splits": 2}),
         Case("int8 in pages of 5, window and sinks", lengths=(50, 20), int8=True, page=5, sinks=(0.3,),

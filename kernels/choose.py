@@ -23,8 +23,8 @@ class Chip(NamedTuple):
 
     @property
     def has_matrix_unit(self) -> bool:
-        """Whether `tl.dot` uses one; Triton lowers it to single multiply-adds on sm_75."""
-        return self.arch != 75
+        """Whether `tl.dot` uses one; Triton lowers it to single multiply-adds before sm_80."""
+        return isinstance(self.arch, str) or self.arch >= 80
 
 
 class Form(NamedTuple):
@@ -91,7 +91,7 @@ def candidates(chip: Chip, form: Form) -> list[Config]:
         if form.latent and wide >= 1024:  # few rows at a time: their sums by hand fill the registers
             return [Config(16, 8, 1, use_dot=False, rows=2)]
         use_dot, warps = form.G > 4, 8 if wide > 256 or form.kv_bytes < form.q_bytes else 4
-        return [Config(16, warps, 2, use_dot), Config(16, warps, 1, use_dot)]
+        return [Config(16, warps, stages, use_dot, rows=16) for stages in (2, 1)]
     small = [Config(32, 4, 2), Config(16, 4, 2), Config(16, 4, 1)]
     if isinstance(chip.arch, str):  # AMD: 64 KiB of local memory
         if form.latent and wide >= 1024:

@@ -67,11 +67,13 @@ def decode_cpu(
     table = _own_pages(p.B) if p.table is None else p.table.contiguous().numpy()
     scales = [None if t is None else t.numpy() for t in (p.k_scale, p.value_scale)]
     number = np.float32 if q.dtype == torch.float32 else np.float64
-    sinks = _no_sinks(p.HQ, number) if p.sink_logits is None else p.sink_logits.to(q.dtype).numpy()
+    sinks = (
+        _no_sinks(p.HQ, number) if p.sink_logits is None else p.sink_logits.to(q.dtype).contiguous().numpy()
+    )
     o_lse = np.empty((p.B, p.HQ), number)
     factors = number(p.scale * LOG2E), number((p.softcap or 0) * LOG2E)
     run(
-        decode_kernel, array(q), array(p.k), array(v), *scales, p.lengths.numpy(), table, sinks,
+        decode_kernel, array(q), array(p.k), array(v), *scales, p.lengths.contiguous().numpy(), table, sinks,
         p.window or 0, p.sink_tokens, splits, chunk, *factors, block_n(p), part.numpy(), lse.numpy(),
         o.numpy(), o_lse,
     )  # fmt: skip
@@ -94,7 +96,7 @@ def append_on_cpu(new: Tensor, pool: Tensor, slots: Tensor, scale: Tensor | None
     from memlessons.kernels.append_twin import append_kernel
 
     assert scale is not None
-    run(append_kernel, array(new.contiguous()), array(pool), array(scale), array(slots))
+    run(append_kernel, array(new.contiguous()), array(pool), array(scale), array(slots.contiguous()))
 
 
 def check_on_cpu(q: Tensor) -> None:

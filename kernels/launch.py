@@ -20,6 +20,7 @@ from memlessons.kernels.choose import (
     shared_bytes,
 )
 from memlessons.kernels.errors import BackendCannot
+from memlessons.kernels.launched import on_device
 from memlessons.kernels.merge import merge_kernel
 from memlessons.kernels.problem import Problem
 from memlessons.kernels.scratch import Scratch
@@ -47,8 +48,8 @@ def decode_triton(
             "(memlessons.lesson() does), or use backend='cpu'"
         )
     chip = _INTERPRETER if q.device.type == "cpu" else chip_of(q.device.index or 0)
-    if chip.arch == 75 and q.dtype == torch.bfloat16:
-        raise BackendCannot("this GPU (sm_75) has no bfloat16; use float16")
+    if not chip.has_matrix_unit and q.dtype == torch.bfloat16:
+        raise BackendCannot(f"this GPU (sm_{chip.arch}) has no bfloat16; use float16")
     form = form_of(p)
     config = config_for(chip, form)
     if q.device.type == "cpu":
@@ -62,11 +63,12 @@ def decode_triton(
     # With one split the answer goes straight out; the pointers must be something all the same.
     part, part_lse = (o, o_lse) if splits == 1 else scratch.partials((p.B, p.HQ, splits), p.DV, q.device)
     arguments, options = split_arguments(p, config, splits, chunk, (part, part_lse, o, o_lse))
-    split_kernel[(work * splits,)](*arguments, **options)
-    if splits > 1:
-        arguments, options = merge_arguments(p, splits, (part, part_lse, o, o_lse))
-        width = options["BLOCK_DV"]
-        merge_kernel[(p.B * p.HQ * -(-p.DV // width),)](*arguments, **options)
+    with on_device(q.device):
+        split_kernel[(work * splits,)](*arguments, **options)
+        if splits > 1:
+            arguments, options = merge_arguments(p, splits, (part, part_lse, o, o_lse))
+            width = options["BLOCK_DV"]
+            merge_kernel[(p.B * p.HQ * -(-p.DV // width),)](*arguments, **options)
     return o, o_lse
 
 
@@ -85,12 +87,28 @@ def split_arguments(
     # The interpreter adds bfloat16 as if they were integers: there, operands become float32 once loaded.
     mma = tl.float32 if INTERPRETED and q.dtype == torch.bfloat16 else _TRITON[q.dtype]
     DR = p.DK - p.DV if latent else 0
-    arguments: list[object] = [q, k, v, k_scale, v_scale, p.lengths, p.table, p.sink_logits, *outputs]
+    arguments: list[object] = [
+        q,
+        k,
+        v,
+        k_scale,
+        v_scale,
+        p.lengths.contiguous(),
+        p.table,
+        _dense(p.sink_logits),
+        *outputs,
+    ]
     arguments += [*q.stride()[:2], *k.stride()[:3], *v.stride()[:3]]
     arguments += [0, 0, 0] if k_scale is None else k_scale.stride()
     arguments += [0, 0, 0] if v_scale is None else v_scale.stride()
-    arguments += [0 if p.table is None else p.table.stride(0), p.T, splits, p.HKV, p.window or 0]
-    arguments += [p.sink_tokens, p.scale, p.softcap or 1.0]
+    arguments += [
+        0 if p.table is None else p.table.stride(0),
+        p.T,
+        splits,
+        p.HKV,
+        min(p.window or 0, max(p.T, 1)),
+    ]
+    arguments += [min(p.sink_tokens, p.T), p.scale, float(p.softcap or 1.0)]
     DK = p.DK - DR
     options: dict[str, Any] = {
         "G": p.G,
@@ -113,8 +131,8 @@ def split_arguments(
         "ONE_SPLIT": splits == 1,
         "USE_DOT": config.use_dot,
         "MMA": mma,
-        # The default would round float32 inputs to ten bits of mantissa.
-        "PREC": "ieee" if mma == tl.float32 else "tf32",
+        # The default would round float32 inputs to ten bits of mantissa, and most AMD chips refuse it.
+        "PREC": "ieee",
         "num_warps": config.warps,
         "num_stages": config.stages,
     }
@@ -131,7 +149,11 @@ def merge_arguments(
         "DV": p.DV, "BLOCK_S": MERGE_SPLITS, "BLOCK_DV": width, "SINK": p.sink_logits is not None,
         "num_warps": 4,
     }  # fmt: skip
-    return [part, part_lse, p.sink_logits, o, o_lse, splits, p.HQ], options
+    return [part, part_lse, _dense(p.sink_logits), o, o_lse, splits, p.HQ], options
+
+
+def _dense(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.contiguous()
 
 
 def _pages(p: Problem, config: Config) -> int:

@@ -56,7 +56,8 @@ def product_int8(
         if not fits:
             raise BackendCannot(f"backend='cpu' computes in float32 on a CPU, not {what(x)}; use 'reference'")
         return _on_cpu(x, codes, scale, out)
-    y = torch.nn.functional.linear(x, codes.to(x.dtype)) * scale.to(x.dtype)
+    # The scale first: sums of codes pass what 16 bits can hold.
+    y = torch.nn.functional.linear(x, (codes * scale[:, None]).to(x.dtype))
     return y if out is None else out.copy_(y)
 
 

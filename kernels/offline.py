@@ -130,8 +130,8 @@ class Facts(NamedTuple):
             if not self.matrix_products and self.shape.dtype != torch.float32:
                 found.append("no matrix instruction")
             narrow = sum(n for size, n in self.copies.items() if size < self.shape.narrowest)
-            # A tile's scales and page numbers are single words, one for each slot.
-            narrow -= min(narrow, 2 * self.config.stages if self.shape.words else 0)
+            # A tile's scales and page numbers are single words, one for each slot, in up to three layouts.
+            narrow -= min(narrow, 3 * self.config.stages if self.shape.words else 0)
             if narrow or not self.wide_copies:
                 found.append(f"{narrow} copies of K and V narrower than {self.shape.narrowest} bytes")
         return found

@@ -116,14 +116,17 @@ def split_kernel(
                 if LATENT
                 else tl.load(v_scale + page * vs_p + hk * vs_h + slot * vs_t, mask=seen, other=0.0)
             )
-            p *= vs[None, :]
+            # Relative to the tile's largest: shares times small scales would vanish in 16 bits.
+            largest = tl.max(vs, 0)
+            p *= (vs / tl.where(largest > 0, largest, 1.0))[None, :]
         # A slot that is not seen may be NaN, and 0 times NaN is NaN: V is masked as well.
         if LATENT:
             vt = tl.trans(kt)
         else:
             v_at = v + (page * v_p + hk * v_h + slot * v_t)[:, None]
             vt = tl.load(v_at + d_v[None, :], mask=seen[:, None] & in_v[None, :], other=0).to(MMA)
-        acc += times(p.to(MMA), vt, USE_DOT, PREC)
+        mixed = times(p.to(MMA), vt, USE_DOT, PREC)
+        acc += mixed * largest if QUANT else mixed
 
     answer, lse = finished(m, l, acc)
     row = b * (HKV * G) + h  # int64: partials of a large batch pass 2 ** 31 numbers

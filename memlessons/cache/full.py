@@ -86,7 +86,8 @@ class FullMemory:
         return self._view(self.lengths + _on_device(tuple(counts), self.lengths.device), tuple(ends))
 
     def write_next(self, k: Tensor, v: Tensor) -> View:
-        slots = self._first_slots + self.lengths
+        # A full row would write into its neighbour: it goes nowhere instead.
+        slots = torch.where(self.lengths < self.capacity, self._first_slots + self.lengths, -1)
         at = self.parts.get
         append_kv(
             k, v, self.parts["k"], self.parts["v"], slots, k_scale=at("k_scale"), v_scale=at("v_scale")

@@ -1,5 +1,7 @@
 """Attention over a View: grouped queries, no copy of the past, K and V never expanded to all heads."""
 
+from importlib.util import find_spec
+
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
@@ -55,15 +57,23 @@ def attend_next(q: Tensor, view: View, *, scale: float, scratch: Scratch | None 
     return o[:, :, None]
 
 
+def kernel_takes(dtype: torch.dtype, k: Tensor, v: Tensor | None) -> bool:
+    """Whether the decode kernel of the memory's device reads it with queries of this type."""
+    if v is None or v.dtype != k.dtype or k.dtype not in (dtype, torch.int8):
+        return False
+    if k.device.type == "cpu":
+        return dtype in (torch.float32, torch.float64) and find_spec("numba") is not None
+    if k.device.type != "cuda" or find_spec("triton") is None:
+        return False
+    narrow = dtype in (torch.float16, torch.float32)
+    return narrow or (dtype == torch.bfloat16 and torch.cuda.get_device_capability(k.device) >= (8, 0))
+
+
 def _has_kernel(q: Tensor, view: View, longest: int) -> bool:
     """Whether the decode kernel of this device takes the call, and wins."""
-    if q.device.type == "cuda":
-        return view.k.dtype in (q.dtype, torch.int8)
-    return (
-        q.device.type == "cpu"
-        and q.dtype in (torch.float32, torch.float64)
-        and (view.k.dtype == torch.int8 or (view.k.dtype == q.dtype and longest >= TWIN_SLOTS))
-    )
+    if not kernel_takes(q.dtype, view.k, view.v):
+        return False
+    return q.device.type == "cuda" or view.k.dtype == torch.int8 or longest >= TWIN_SLOTS
 
 
 def _rows(view: View, rows: slice, length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

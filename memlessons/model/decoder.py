@@ -217,9 +217,11 @@ class Decoder:
         return self.kernels and w.fused is not None and x.shape[0] * x.shape[1] <= MOST_TOKENS
 
     def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
-        # Written out: torch's own takes several times as long for a single token on a CPU.
-        length = torch.rsqrt(x.square().mean(-1, keepdim=True) + self.config.norm_eps)
-        return x * length * weight
+        # Written out: torch's own takes several times as long for a single token on a CPU. In 16 bits the
+        # square of a number above 255 is infinite, and states are in the thousands.
+        y = x.float() if x.dtype.itemsize < 4 else x
+        length = torch.rsqrt(y.square().mean(-1, keepdim=True) + self.config.norm_eps)
+        return (y * length).to(x.dtype) * weight
 
     def embed(self, tokens: Tensor) -> Tensor:
         """What the first layer is handed: a row of the table for each token, `[..., hidden]`."""

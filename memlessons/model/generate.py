@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from memlessons.cache import ConversationState
-from memlessons.model.captured import CapturedStep
+from memlessons.model.captured import CapturedStep, can_capture
 from memlessons.model.decoder import Decoder
 
 PREFILL_CHUNK = 1024
@@ -98,9 +98,10 @@ def generate(
 def _stepper(decoder: Decoder, state: ConversationState) -> Callable[[int], Tensor]:
     """A step of one row: the logits `[vocabulary]` after a token; captured where there is a GPU."""
     captured: list[CapturedStep] = []
+    captures = decoder.kernels and decoder.device.type == "cuda" and can_capture(decoder, state)
 
     def step(token: int) -> Tensor:
-        if decoder.device.type != "cuda" or not decoder.kernels:
+        if not captures:
             return decoder.forward(torch.tensor([[token]]), state, last=True)[0, -1]
         if not captured:  # at the first step: a prompt whose answer ends at once needs none
             captured.append(CapturedStep(decoder, state))

@@ -38,12 +38,14 @@ class Rope:
         rows = lengths.long().clamp(max=self.longest - 1)
         return self.cos[rows][:, None, None], self.sin[rows][:, None, None]
 
+    def check(self, tokens: int) -> None:
+        """PositionOutOfRange unless there is an angle for so many tokens."""
+        if tokens > self.longest:
+            raise PositionOutOfRange(f"position {tokens - 1}: the model reads up to {self.longest - 1}")
+
     def at(self, starts: list[int], count: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines `[B or 1, 1, count, D]` for `count` positions from each start."""
-        if max(starts) + count > self.longest:
-            raise PositionOutOfRange(
-                f"position {max(starts) + count - 1}: the model reads up to {self.longest - 1}"
-            )
+        self.check(max(starts) + count)
         if len(set(starts)) == 1:
             span = slice(starts[0], starts[0] + count)
             return self.cos[None, None, span], self.sin[None, None, span]

@@ -110,6 +110,14 @@ def test_what_was_appended_is_what_decode_reads_also_by_two_layers(backend: str)
         assert 0 < float((o - plain).norm() / plain.norm()) < 0.02, layer
 
 
+@codes_only
+def test_slots_that_are_a_view_are_taken_as_they_lie(backend: str) -> None:
+    p = pools(True)
+    every_other = torch.tensor([3, 50, 9, 50])[::2]
+    append_kv(torch.ones(2, 2, 8), None, p["k"], None, every_other, k_scale=p["k_scale"], backend=backend)
+    assert p["k"].eq(127).any(-1).nonzero().tolist() == [[0, 0, 3], [0, 1, 3], [2, 0, 1], [2, 1, 1]]
+
+
 def test_no_tokens_change_nothing() -> None:
     p = pools(False)
     append_kv(torch.empty(0, 2, 8), torch.empty(0, 2, 12), p["k"], p["v"], torch.empty(0, dtype=torch.int64))

@@ -152,6 +152,20 @@ def test_strided_memory_is_read_as_it_lies(backend: str) -> None:
 
 
 @every_backend
+@pytest.mark.parametrize("splits", [1, 2])
+def test_lengths_and_sinks_that_are_views_are_read_as_they_lie(
+    backend: str, dtype: torch.dtype, splits: int
+) -> None:
+    q, k, v, lengths, _ = Case("views", lengths=(40, 13)).inputs(dtype)
+    wide = torch.stack((lengths, torch.tensor([1, 1], dtype=torch.int32)), dim=1)[:, 0]
+    sinks = torch.tensor([0.5, 99.0, -1.0, 99.0, 2.0, 99.0, 0.0, 99.0])[::2]
+    assert not wide.is_contiguous() and not sinks.is_contiguous()
+    o, lse = decode(q, k, v, wide, backend=backend, splits=splits, sink_logits=sinks, return_lse=True)
+    worst = distance(o, lse, *attention(q, k, v, lengths, sink_logits=sinks))
+    assert worst.o <= GATES[dtype] and worst.lse <= 1e-5 and not worst.not_finite
+
+
+@every_backend
 @pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("part", ["k", "v"])
 def test_a_nan_that_is_held_is_not_passed_over(

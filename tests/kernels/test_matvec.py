@@ -71,3 +71,9 @@ def test_the_loop_computes_in_float32_and_says_so() -> None:
     with pytest.raises(BackendCannot, match="float32 on a CPU.*use 'reference'"):
         product_int8(x.double(), codes, scale, backend="cpu")
     assert product_int8(x.double(), codes, scale).dtype == torch.float64
+
+
+def test_in_sixteen_bits_sums_of_codes_do_not_overflow() -> None:
+    tokens, loud = torch.full((1, 512), 8.0).half(), torch.full((3, 512), 127, dtype=torch.int8)
+    y = product_int8(tokens, loud, torch.full((3,), 1e-3))
+    assert y.dtype == torch.float16 and torch.allclose(y.float(), torch.tensor(8 * 512 * 0.127), rtol=2e-3)

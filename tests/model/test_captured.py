@@ -10,7 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from memlessons.cache import CacheFull
 from memlessons.kernels import decode
 from memlessons.model import attention, captured
-from memlessons.model.captured import CannotCapture, CapturedStep
+from memlessons.model.captured import CannotCapture, CapturedStep, can_capture
+from memlessons.model.rope import PositionOutOfRange
 from memlessons.plan import F64, INT8, Format
 from tests.model import small
 
@@ -90,12 +91,61 @@ def test_the_same_step_through_the_triton_kernels(format: Format, monkeypatch: p
 
 def test_a_full_memory_is_refused_before_anything_changes() -> None:
     d = small.decoder(small.config())
-    state = d.new_state(1, 5)
+    state = d.new_state(1, 6)
     d.forward(torch.tensor(TOKENS[:1]), state)
     step = CapturedStep(d, state, in_the_open)
+    step(torch.tensor([1]))
     with pytest.raises(CacheFull):
         step(torch.tensor([1]))
-    assert state.lengths == [5] and [m.lengths.tolist() for m in state.memories()] == [[5], [5]]
+    assert state.lengths == [6] and [m.lengths.tolist() for m in state.memories()] == [[6], [6]]
+
+
+def test_a_row_that_is_full_is_refused_and_its_neighbour_keeps_its_memory() -> None:
+    d = small.decoder(small.config())
+    state = d.new_state(2, 5)
+    d.forward(torch.tensor(TOKENS), state, [5, 3])
+    before = state.export(1, range(3))
+    with pytest.raises(CacheFull):
+        CapturedStep(d, state, in_the_open)
+    memory = state.layers[0][0]
+    memory.write_next(torch.ones(2, 2, 8), torch.ones(2, 2, 8))  # as a replay would that nobody stopped
+    assert all(torch.equal(part, before[name]) for name, part in state.export(1, range(3)).items())
+
+
+def test_beyond_what_the_model_reads_it_stops_before_anything_changes() -> None:
+    d = small.decoder(small.config(longest=6))
+    state = d.new_state(1, 9)
+    d.forward(torch.tensor(TOKENS[:1]), state)
+    step = CapturedStep(d, state, in_the_open)
+    step(torch.tensor([1]))
+    with pytest.raises(PositionOutOfRange, match="up to 5"):
+        step(torch.tensor([1]))
+    assert state.lengths == [6]
+
+
+def test_each_step_keeps_its_own_scratch() -> None:
+    """A graph holds addresses: another, larger call must not give its memory back."""
+    d = small.decoder(small.config())
+    steps = []
+    for rows in (1, 3):
+        state = d.new_state(rows, 8)
+        d.forward(torch.ones(rows, 2, dtype=torch.int64), state)
+        steps.append(CapturedStep(d, state, in_the_open))
+        steps[-1](torch.ones(rows, dtype=torch.int64))
+        if rows == 1:
+            part = steps[0]._scratch._part
+    assert part is not None and steps[0]._scratch._part is part
+    assert steps[0]._scratch is not steps[1]._scratch and d.scratch not in {s._scratch for s in steps}
+
+
+@pytest.mark.parametrize("format", [F64, INT8])
+def test_what_no_kernel_reads_is_not_captured(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    d = small.decoder(small.config(), small.plan().with_format(format))
+    assert can_capture(d, d.new_state(1, 4))
+    mixed = small.decoder(small.config(), small.plan().with_format(INT8, F64))
+    assert not can_capture(mixed, mixed.new_state(1, 4))
+    monkeypatch.setattr(attention, "find_spec", lambda name: None)
+    assert not can_capture(d, d.new_state(1, 4))
 
 
 def test_without_a_gpu_it_says_so() -> None:
@@ -128,11 +178,11 @@ def test_a_graph_is_warmed_up_beside_captured_once_and_replayed(monkeypatch: pyt
     monkeypatch.setattr(captured.torch.cuda, "current_stream", lambda: Played("current"))
     monkeypatch.setattr(captured.torch.cuda, "stream", lambda stream: stream)
     monkeypatch.setattr(captured.torch.cuda, "CUDAGraph", lambda: Played("graph"))
-    monkeypatch.setattr(captured.torch.cuda, "graph", lambda graph: graph)
+    monkeypatch.setattr(captured.torch.cuda, "graph", lambda graph, stream: graph)
     replay = captured.cuda_graph(lambda: said.append("body"))
     replay()
     replay()
     assert said == [
-        "beside waits for current", "in beside", "body", "body", "body", "out of beside",
-        "current waits for beside", "in graph", "body", "out of graph", "replay", "replay",
+        "beside waits for current", "in beside", "body", "body", "body", "in graph", "body", "out of graph",
+        "out of beside", "current waits for beside", "replay", "replay",
     ]  # fmt: skip

@@ -232,3 +232,16 @@ def test_projecting_states_gives_the_queries_keys_and_values_that_attention_used
         assert torch.allclose(held["k"], k, atol=1e-12) and torch.allclose(held["v"], v, atol=1e-12)
         late = d.project(layer, states[layer][3:], first=3)
         assert all(torch.allclose(a[:, 3:], b, atol=1e-12) for a, b in zip((q, k, v), late, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sixteen_bits_hold_states_of_thousands(dtype: torch.dtype) -> None:
+    """Squares of such states do not fit a float16; a norm must not take them there."""
+    d = small.decoder(small.config(), dtype=dtype)
+    x = (torch.randn(1, 3, 24, generator=torch.Generator().manual_seed(0)) * 2e4).clamp(-6e4, 6e4).to(dtype)
+    weight = torch.rand(24).to(dtype)
+    got = d._norm(x, weight).double()
+    rows = x.double()
+    exact = rows / rows.square().mean(-1, keepdim=True).sqrt() * weight.double()
+    assert got.dtype == torch.float64 and d._norm(x, weight).dtype == dtype
+    assert float((got - exact).norm() / exact.norm()) < 0.01
