@@ -67,7 +67,7 @@ def any_case(draw: st.DrawFn) -> Case:
     sinks = draw(st.sampled_from([(), (0.0,), (4.0, -4.0)]))
     page = draw(st.sampled_from([0, 1, 3, 16, 32]))
     return Case("any", HKV * G, HKV, DK, DV, tuple(lengths), T, draw(st.sampled_from([0.1, 1.0, 8.0])), page,
-                draw(st.booleans()), latent, sinks, options)  # fmt: skip
+                draw(st.booleans()), latent, sinks, options=options)  # fmt: skip
 
 
 @given(any_case(), st.integers(0, 2**31))
