@@ -64,13 +64,13 @@ def _race(record: Record) -> Recorded | None:
     multiply = values["matmul rate"].median if "matmul rate" in values else None
     rows = [row for row in record.facts.get("rows", {}).values() if isinstance(row, dict)]
     points: dict[str, tuple[float, float]] = {}
-    read = values["ceiling"].median if "ceiling" in values else 0.0
+    read, longest = values["ceiling"].median if "ceiling" in values else 0.0, 0
     for row in rows:
         for name, moved, flops, seconds, stream in _cpu(row, values):
             points.setdefault(name, (flops / moved, flops / seconds))
-            # The longest of the loops: a short one may have read from a cache.
-            if "ceiling" not in values and moved == max(_moved(row)) and stream:
-                read = moved / stream
+            # The longest of the loops that only read: a short one may have read from a cache.
+            if "ceiling" not in values and stream and moved > longest:
+                read, longest = moved / stream, moved
     for name, row in record.facts.get("rows", {}).items():
         gpu = _gpu(row, f"{name} ours", values) if isinstance(row, dict) else None
         if gpu is not None:
@@ -81,12 +81,6 @@ def _race(record: Record) -> Recorded | None:
 def _where(record: Record) -> tuple[str, str]:
     told = record.provenance
     return str(told.get("device", "not known")), str(told.get("date", ""))[:10]
-
-
-def _moved(row: Mapping[str, Any]) -> list[int]:
-    inner = row.get("rows", {})
-    told = [one for one in inner.values() if isinstance(one, dict)] if isinstance(inner, dict) else []
-    return [one["bytes_moved"] for one in told if isinstance(one.get("bytes_moved"), int)] or [0]
 
 
 def _cpu(row: Mapping[str, Any], values: Any) -> Iterator[tuple[str, int, int, float, float | None]]:
